@@ -57,6 +57,13 @@ pub fn prefetch<T>(item: &T) {
     prefetch_part(item, 0);
 }
 
+/// The same for the item of a list that has this number, or would have it.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "one instruction")]
+pub fn prefetch_at<T>(list: &[T], index: usize) {
+    prefetch_address(list.as_ptr().addr().wrapping_add(index.wrapping_mul(size_of::<T>())));
+}
+
 /// The same for all of `item`, a line's length after the other from its beginning on.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "some instructions")]

@@ -9,7 +9,7 @@ pub mod on_off;
 pub mod periodic;
 pub mod poisson;
 
-use stratasim_core::random::{Draws, Stream};
+use stratasim_core::random::{Draws, Stream, Trials};
 use stratasim_core::{BuildError, registry};
 
 /// A process of injection as the user chose it.
@@ -57,6 +57,7 @@ impl Clock {
     }
 
     /// So many cycles later.
+    #[inline]
     fn skip(&mut self, cycles: u64) {
         self.cycle = self.cycle.saturating_add(cycles);
     }
@@ -81,6 +82,11 @@ pub trait Process: std::fmt::Debug + Send + Sync {
 
     /// Moves the clock from a packet to the next one. Several may fall into one cycle.
     fn next(&self, clock: &mut Clock, draws: &mut Draws);
+
+    /// The trials that it is, where it is nothing else: a caller may go through them without a call for each packet.
+    fn trials(&self) -> Option<&Trials> {
+        None
+    }
 }
 
 registry! {

@@ -255,7 +255,7 @@ impl<'a> Account<'a> {
     }
 
     /// A packet has been given to the network; whether it is of the sample is entered in it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn given(&mut self, plan: &Plan, offer: &mut Offer) {
         self.given += u64::from(offer.flits);
         if self.is_measured(offer.created) {
@@ -273,6 +273,44 @@ impl<'a> Account<'a> {
     pub(super) fn offered(&mut self, class: u8, flits: u16, created: u64) {
         self.batch(created).offered += u64::from(flits);
         self.offered_of[class as usize] += u64::from(flits);
+    }
+
+    /// Packets of one flit each have arrived, all of the only class: what [`Account::flit`], [`Account::flit_of_batch`] and
+    /// [`Account::arrived`] do for each.
+    #[inline(always)]
+    pub(super) fn singles(&mut self, arrivals: impl Iterator<Item = Arrival>) {
+        let (mut packets, mut latencies, mut measured) = (0, 0, 0);
+        // here, so that what else is written leaves them where they are
+        let mut accepted = std::mem::take(&mut self.totals.accepted);
+        let mut class = std::mem::take(&mut self.classes[0]);
+        for arrival in arrivals {
+            let latency = arrival.arrived - arrival.created;
+            accepted[arrival.dest as usize] += 1;
+            packets += 1;
+            latencies += latency;
+            if !arrival.measured {
+                continue;
+            }
+            measured += 1;
+            let network = arrival.arrived - arrival.entered;
+            class.packet_latency.add(latency);
+            class.network_latency.add(network);
+            class.flit_latency.add(network);
+            class.hops.add(arrival.hops.into());
+            let batch = self.batch(arrival.created);
+            batch.arrived += 1;
+            batch.latency += latency;
+            batch.network += network;
+            self.flit_of_batch(arrival.entered, network);
+        }
+        self.totals.packets += packets;
+        self.totals.latency += latencies;
+        self.totals.accepted_of[0] += packets;
+        self.open -= measured as i64;
+        // no flit comes between those of a packet that has one
+        class.fragmentation.add_zeros(measured);
+        self.classes[0] = class;
+        self.totals.accepted = accepted;
     }
 
     /// A packet has arrived. `counts`: in the latencies of all classes together, and `probe`: in those of pairs.
@@ -303,5 +341,57 @@ impl<'a> Account<'a> {
         } else if let Some(sink) = &mut self.sink {
             sink.probe(arrival.source, arrival.dest, arrival.created, latency);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stratasim_core::random::Draws;
+
+    use super::*;
+
+    /// Packets of one flit in one go are what they are one by one.
+    #[test]
+    fn single_flits_count_together_as_they_do_alone() {
+        let account = || Account { from: 500, until: 900, ..Account::new(8, 1, 100, None) };
+        let (mut alone, mut together) = (account(), account());
+        let mut draws = Draws::new(1);
+        for now in 400..1000 {
+            let arrivals: Vec<Arrival> = (0..draws.below(8))
+                .map(|dest| {
+                    let entered = now - u64::from(draws.below(90));
+                    let created = entered - u64::from(draws.below(100));
+                    let (source, hops) = (draws.below(8), draws.below(12) as u16);
+                    let measured = alone.is_measured(created);
+                    let (head_arrived, arrived) = (now, now);
+                    Arrival {
+                        source,
+                        dest,
+                        flits: 1,
+                        hops,
+                        created,
+                        entered,
+                        head_arrived,
+                        arrived,
+                        tag: 0,
+                        measured,
+                    }
+                })
+                .collect();
+            for arrival in &arrivals {
+                alone.totals.accepted[arrival.dest as usize] += 1;
+                alone.totals.accepted_of[0] += 1;
+                if arrival.measured {
+                    alone.flit(0, now - arrival.entered);
+                    alone.flit_of_batch(arrival.entered, now - arrival.entered);
+                }
+                alone.arrived(arrival, false, false);
+            }
+            together.singles(arrivals.into_iter());
+        }
+        assert!(alone.batches.len() >= 4 && alone.open < 0);
+        assert_eq!(format!("{:?}", alone.totals), format!("{:?}", together.totals));
+        assert_eq!(format!("{:?}", alone.classes), format!("{:?}", together.classes));
+        assert_eq!((&alone.batches, alone.open), (&together.batches, together.open));
     }
 }

@@ -37,6 +37,14 @@ impl Histogram {
         }
     }
 
+    /// Adds 0 so many times.
+    pub(super) fn add_zeros(&mut self, times: u64) {
+        if times > 0 {
+            self.add(0);
+            self.near[0] += times - 1;
+        }
+    }
+
     /// Adds a value that has no bin yet, or shares one.
     #[inline(never)]
     fn add_new(&mut self, value: u64) {

@@ -44,6 +44,11 @@ impl Terminals for OpenLoop<'_> {
         self.account.sink.is_some()
     }
 
+    #[inline]
+    fn in_any_order(&self) -> bool {
+        self.sources.plan.is_plain() && !self.in_order()
+    }
+
     fn next_due(&mut self, _: u64) -> Option<u64> {
         self.sources.next_due()
     }
@@ -60,6 +65,18 @@ impl Terminals for OpenLoop<'_> {
             self.account.flit(flit.tag as usize, flit.latency);
             if self.probes != Some(flit.tag) {
                 self.account.flit_of_batch(flit.arrived - flit.latency, flit.latency);
+            }
+        }
+    }
+
+    #[inline]
+    fn singles(&mut self, arrivals: impl Iterator<Item = Arrival>) {
+        if self.sources.plan.is_plain() {
+            self.account.singles(arrivals);
+        } else {
+            for arrival in arrivals {
+                self.flit(FlitArrival::of_single(&arrival));
+                self.packet(&arrival);
             }
         }
     }

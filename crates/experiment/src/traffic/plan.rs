@@ -1,11 +1,12 @@
 //! What the sources of a run do: classes with everything filled in, and the lanes on which their packets come.
 
-use stratasim_core::random::{Draws, Streams, key};
+use stratasim_core::random::{Draws, Streams, Trials, key};
 use stratasim_core::{Bandwidth, BuildError};
 use stratasim_net::flit::dependency::forbids_priorities;
 use stratasim_net::flit::router::RouterSpec;
-use stratasim_workload::injection::Process;
+use stratasim_net::flit::terminals::Offer;
 use stratasim_workload::injection::periodic::scattered;
+use stratasim_workload::injection::{Clock, Process};
 use stratasim_workload::pattern::{Destinations, Layout};
 
 use super::joined::Joined;
@@ -43,7 +44,7 @@ pub(super) struct Class {
 
 impl Class {
     /// Destination and flits of a packet of `source`.
-    #[inline]
+    #[inline(always)]
     fn draw(&self, source: u32, packet_key: u64) -> Option<(u32, u16)> {
         let mut draws = Draws::new(packet_key);
         let flits = self.lengths.draw(&mut draws);
@@ -111,6 +112,8 @@ impl LengthTable {
 pub(super) struct Lane {
     pub(super) class: u8,
     pub(super) process: Box<dyn Process>,
+    /// The process, where it is trials and nothing else.
+    trials: Option<Trials>,
     /// Whether each terminal takes part; all do when `None`.
     pub(super) sources: Option<Vec<bool>>,
     gaps: u64,
@@ -118,6 +121,15 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    /// Moves the clock of a source from a packet to the next one.
+    #[inline(always)]
+    pub(super) fn next(&self, clock: &mut Clock, draws: &mut Draws) {
+        match &self.trials {
+            Some(trials) => trials.next(clock, draws),
+            None => self.process.next(clock, draws),
+        }
+    }
+
     /// What the draws of a source begin with.
     pub(super) fn keys(&self, source: u32) -> Keys {
         Keys { gaps: key(self.gaps, source.into()), packets: key(self.packets, source.into()) }
@@ -348,6 +360,7 @@ impl Plan {
         self.queues[queue as usize].push(self.lanes.len());
         self.lanes.push(Lane {
             class,
+            trials: process.trials().cloned(),
             process,
             sources,
             gaps: key(gaps, number),
@@ -505,6 +518,20 @@ impl Plan {
         (0..self.terminals).filter(is_partial).count() as u64
     }
 
+    /// A packet of a class that came into being then.
+    #[inline(always)]
+    pub(super) fn offer(&self, class: u8, dest: u32, flits: u16, created: u64, waited: bool) -> Offer {
+        let rule = &self.classes[class as usize];
+        let (range, priority) = (rule.range, rule.priority);
+        Offer { dest, flits, range, priority, created, waited, tag: class.into(), measured: false }
+    }
+
+    /// Whether there is one class of packets, to which nobody replies, and no batch.
+    pub(super) fn is_plain(&self) -> bool {
+        let is_load = |class: &Class| class.purpose == Purpose::Load && class.reply.is_none();
+        self.classes.len() == 1 && is_load(&self.classes[0]) && self.batch.is_none()
+    }
+
     /// The share of the packets of a lane and source that go somewhere.
     pub(super) fn share(&self, lane: usize, source: u32) -> f64 {
         let class = &self.classes[self.lanes[lane].class as usize];
@@ -522,13 +549,18 @@ impl Plan {
     }
 
     /// The same of a source whose keys are known.
-    #[inline]
+    #[inline(always)]
     pub(super) fn packet_of(&self, lane: &Lane, keys: Keys, source: u32, number: u64) -> Option<(u32, u16)> {
         let class = &self.classes[lane.class as usize];
         match class.purpose {
             Purpose::Probe => Some((self.probe_dest(source, number)?, class.lengths.most)),
             _ => class.draw(source, key(keys.packets, number)),
         }
+    }
+
+    /// Packets per cycle and terminal that were asked for.
+    pub(super) fn packets_per_cycle(&self) -> f64 {
+        self.classes.iter().map(|class| class.load / class.mean_flits()).sum()
     }
 
     /// The load that was asked for, flits per cycle and terminal.

@@ -12,7 +12,7 @@ use stratasim_net::flit::terminals::Offer;
 use stratasim_workload::injection::Clock;
 
 use super::calendar::Calendar;
-use super::plan::{Keys, Plan};
+use super::plan::{Keys, Lane, Plan};
 
 /// Where one lane of a terminal is.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +21,40 @@ struct Place {
     /// Number of its next packet.
     number: u64,
     keys: Keys,
+}
+
+impl Place {
+    /// The next packet of a terminal's only lane: what [`Sources::offer_any`] does, and the date of the packet
+    /// behind it goes into the calendar at once.
+    #[inline(always)]
+    fn offer(
+        &mut self,
+        terminal: u32,
+        now: u64,
+        plan: &Plan,
+        lane: &Lane,
+        calendar: &mut Calendar,
+    ) -> Option<Offer> {
+        let mut found = None;
+        let mut created = self.clock.cycle;
+        if created > now {
+            return None;
+        }
+        // silent terminals have no date, others may leave packets out, which takes no time
+        while found.is_none() && self.clock.cycle <= now {
+            created = self.clock.cycle;
+            found = plan.packet_of(lane, self.keys, terminal, self.number);
+            self.number += 1;
+            lane.next(&mut self.clock, &mut self.keys.gap(self.number));
+        }
+        let next = self.clock.cycle;
+        // one that is late is announced in the next cycle
+        if next != Clock::NEVER {
+            calendar.add(next.max(now + 1), terminal);
+        }
+        let (dest, flits) = found?;
+        Some(plan.offer(lane.class, dest, flits, created, created < now))
+    }
 }
 
 /// A reply that waits.
@@ -92,7 +126,7 @@ impl Sources {
             answered: vec![0; if plan.reply_queue.is_some() { terminals } else { 0 }],
             batch: vec![Share::default(); if plan.batch.is_some() { terminals } else { 0 }],
             noted: vec![Clock::NEVER; terminals * queues],
-            calendar: Calendar::new(range.clone()),
+            calendar: Calendar::new(range.clone(), alone, plan.packets_per_cycle()),
             closed: false,
             senders: 0,
             plan,
@@ -172,10 +206,14 @@ impl Sources {
 
     /// The same of the only queues of some terminals.
     pub(super) fn offers(&mut self, terminals: &[u32], now: u64, out: &mut Vec<(u32, Offer)>) {
+        out.reserve(terminals.len());
         if self.alone && !self.closed {
-            out.extend(
-                terminals.iter().filter_map(|&terminal| Some((terminal, self.offer_alone(terminal, now)?))),
-            );
+            let lane = &self.plan.lanes[0];
+            for &terminal in terminals {
+                let place = &mut self.places[(terminal - self.first) as usize];
+                let offer = place.offer(terminal, now, &self.plan, lane, &mut self.calendar);
+                out.extend(offer.map(|offer| (terminal, offer)));
+            }
         } else {
             out.extend(
                 terminals.iter().filter_map(|&terminal| Some((terminal, self.offer(terminal, 0, now)?))),
@@ -183,32 +221,9 @@ impl Sources {
         }
     }
 
-    /// The next packet of a terminal's only lane: what [`Sources::offer_any`] does, and the date of the packet
-    /// behind it goes into the calendar at once.
-    #[inline(always)]
     fn offer_alone(&mut self, terminal: u32, now: u64) -> Option<Offer> {
-        let at = self.at(terminal);
-        let place = &mut self.places[at];
-        let lane = &self.plan.lanes[0];
-        let mut found = None;
-        let mut created = place.clock.cycle;
-        if created > now {
-            return None;
-        }
-        // silent terminals have no date, others may leave packets out, which takes no time
-        while found.is_none() && place.clock.cycle <= now {
-            created = place.clock.cycle;
-            found = self.plan.packet_of(lane, place.keys, terminal, place.number);
-            place.number += 1;
-            lane.process.next(&mut place.clock, &mut place.keys.gap(place.number));
-        }
-        let next = place.clock.cycle;
-        // one that is late is announced in the next cycle
-        if next != Clock::NEVER {
-            self.calendar.add(next.max(now + 1), terminal);
-        }
-        let (dest, flits) = found?;
-        Some(self.packet(lane.class, dest, flits, created, created < now))
+        let place = &mut self.places[(terminal - self.first) as usize];
+        place.offer(terminal, now, &self.plan, &self.plan.lanes[0], &mut self.calendar)
     }
 
     fn offer_any(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
@@ -216,7 +231,7 @@ impl Sources {
             let at = self.at(terminal);
             let reply = *self.replies[at].front().filter(|reply| reply.created <= now)?;
             self.replies[at].pop_front();
-            return Some(self.packet(
+            return Some(self.plan.offer(
                 reply.class,
                 reply.dest,
                 reply.flits,
@@ -235,7 +250,7 @@ impl Sources {
                 return None;
             };
             if let Some((class, dest, flits)) = self.advance(terminal, lane) {
-                return Some(self.packet(class, dest, flits, cycle, cycle < now));
+                return Some(self.plan.offer(class, dest, flits, cycle, cycle < now));
             }
         }
     }
@@ -247,16 +262,9 @@ impl Sources {
         let number = place.number;
         let rule = &self.plan.lanes[lane];
         place.number += 1;
-        rule.process.next(&mut place.clock, &mut place.keys.gap(place.number));
+        rule.next(&mut place.clock, &mut place.keys.gap(place.number));
         let (dest, flits) = self.plan.packet_of(rule, place.keys, terminal, number)?;
         Some((rule.class, dest, flits))
-    }
-
-    #[inline]
-    fn packet(&self, class: u8, dest: u32, flits: u16, created: u64, waited: bool) -> Offer {
-        let rule = &self.plan.classes[class as usize];
-        let (range, priority) = (rule.range, rule.priority);
-        Offer { dest, flits, range, priority, created, waited, tag: class.into(), measured: false }
     }
 
     /// The next packet of a batch.
@@ -284,7 +292,7 @@ impl Sources {
         share.under_way += 1;
         // the next one waits for this one, or for one that arrives
         share.ready = now;
-        Some(self.packet(0, dest, flits, now, waited))
+        Some(self.plan.offer(0, dest, flits, now, waited))
     }
 
     /// A request of `source` has arrived at `terminal`, which answers. Returns the flits of the reply.
@@ -364,7 +372,7 @@ impl Sources {
                     seen(rule.class, flits, place.clock.cycle);
                 }
                 place.number += 1;
-                rule.process.next(&mut place.clock, &mut place.keys.gap(place.number));
+                rule.next(&mut place.clock, &mut place.keys.gap(place.number));
             }
         }
     }

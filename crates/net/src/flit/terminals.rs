@@ -69,6 +69,21 @@ pub struct FlitArrival {
     pub measured: bool,
 }
 
+impl FlitArrival {
+    /// The only flit of a packet.
+    #[inline(always)]
+    pub fn of_single(arrival: &Arrival) -> Self {
+        Self {
+            tag: arrival.tag,
+            created: arrival.created,
+            terminal: arrival.dest,
+            arrived: arrival.arrived,
+            latency: arrival.arrived - arrival.entered,
+            measured: arrival.measured,
+        }
+    }
+}
+
 /// Where packets come from and where they go; one object for all terminals of a kernel (or, with several
 /// threads, for those of one part).
 ///
@@ -118,6 +133,11 @@ pub trait Terminals {
         true
     }
 
+    /// Whether arrivals of a cycle may be told before what enters in it: nothing that it says depends on them.
+    fn in_any_order(&self) -> bool {
+        false
+    }
+
     /// The first cycle, from `now` on, in which a terminal gets something to send that [`Terminals::offer`]
     /// has not been able to give; `None` when nothing comes any more. Not asked of `polled` sources.
     fn next_due(&mut self, now: u64) -> Option<u64>;
@@ -139,6 +159,17 @@ pub trait Terminals {
 
     /// A packet arrived as a whole.
     fn packet(&mut self, arrival: &Arrival);
+
+    /// Packets of one flit each arrive in the present cycle: what [`Terminals::flit`] and [`Terminals::packet`] say of each.
+    fn singles(&mut self, arrivals: impl Iterator<Item = Arrival>)
+    where
+        Self: Sized,
+    {
+        for arrival in arrivals {
+            self.flit(FlitArrival::of_single(&arrival));
+            self.packet(&arrival);
+        }
+    }
 
     /// Whether the kernel is to return when the present cycle is over, whatever was left to run. Asked after
     /// every cycle.

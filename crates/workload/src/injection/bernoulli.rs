@@ -26,7 +26,12 @@ impl Process for Trials {
         Clock::at(if trials == u64::MAX { Clock::NEVER } else { trials - 1 })
     }
 
+    #[inline]
     fn next(&self, clock: &mut Clock, draws: &mut Draws) {
         clock.skip(self.count(draws));
+    }
+
+    fn trials(&self) -> Option<&Trials> {
+        Some(self)
     }
 }

@@ -1,17 +1,21 @@
 //! The terminals of a part: sources, which send a flit per cycle, and sinks.
 
+use stratasim_core::memory::prefetch_at;
+
 use super::flit::Flit;
 use super::guide::Around;
 use super::mask::Mask;
-use super::packets::{Cold, Rest, cycle_of};
+use super::packets::{Cold, Packets, Rest, cycle_of};
 use super::part::{Part, Scratch};
 use super::source::NO_VC;
-use super::stages::EARLIER;
 use super::wheel::{BLOCK, Coming, members};
 use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::keys::{self, Keys};
 use crate::flit::routing::{FlitRouting, Head};
 use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
+
+/// So many arrivals before its own a packet is asked for that comes to its terminal: it has been left alone since it left.
+const MUCH_EARLIER: usize = 24;
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// Terminals of a block.
@@ -274,9 +278,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         if terminals.in_order() {
             self.in_order(arrivals);
         }
+        if self.packets.are_plain() {
+            return self.retire_singles(first, arrivals, terminals);
+        }
         for (at, &Coming { flit, number }) in arrivals.iter().enumerate() {
             if self.is_large
-                && let Some(&Coming { flit: later, .. }) = arrivals.get(at + EARLIER)
+                && let Some(&Coming { flit: later, .. }) = arrivals.get(at + MUCH_EARLIER)
             {
                 self.packets.ask_for(later.packet());
             }
@@ -328,6 +335,40 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 self.packets.remove(id as u32);
             }
         }
+    }
+
+    /// The same where all packets have one flit, which knows its hops.
+    fn retire_singles<T: Terminals>(&mut self, first: usize, arrivals: &[Coming], terminals: &mut T) {
+        let (now, wheel, is_large) = (self.now, &mut self.wheel, self.is_large);
+        let ejection = &self.ejection[first..];
+        let first = self.first_terminal + first as u32;
+        let Packets { cold, free, .. } = &mut self.packets;
+        let cold = cold.as_mut_slice();
+        terminals.singles(arrivals.iter().enumerate().map(|(at, &Coming { flit, number })| {
+            if is_large && let Some(&Coming { flit: later, .. }) = arrivals.get(at + MUCH_EARLIER) {
+                prefetch_at(cold, later.packet());
+            }
+            let (local, vc) = (number as usize / VS, number as usize % VS);
+            let link = ejection[local];
+            // the terminal takes it at once, and its credit goes back
+            wheel.credit(now + u64::from(link.delay), link.block(), link.first() + vc);
+            let (id, terminal) = (flit.packet(), first + local as u32);
+            debug_assert_eq!(flit.dest(), terminal, "a packet arrived at another terminal");
+            let left = std::mem::replace(&mut cold[id], Cold::free(*free));
+            *free = id as u32;
+            Arrival {
+                source: left.source(),
+                dest: terminal,
+                flits: 1,
+                hops: flit.hops(),
+                created: left.created(now),
+                entered: cycle_of(left.entered, now),
+                head_arrived: now,
+                arrived: now,
+                tag: left.tag,
+                measured: left.is_measured(),
+            }
+        }));
     }
 
     /// Puts arrivals in the order of their terminals, which get one flit per cycle each.

@@ -1,7 +1,7 @@
 //! The packets under way: what is read at the ends, and what routing remembers.
 
 use rustc_hash::FxHashMap;
-use stratasim_core::memory::{prefer_huge_pages, prefetch};
+use stratasim_core::memory::{prefer_huge_pages, prefetch_at};
 
 use super::flit::Flit;
 use crate::flit::keys;
@@ -35,6 +35,12 @@ impl Cold {
         let origin = source | u32::from(offer.range) << RANGE | u32::from(offer.measured) << MEASURED;
         let created = offer.created.max(now.saturating_sub(MOST_WAIT));
         Self { created: created as u32, entered: now as u32, tag: offer.tag, origin }
+    }
+
+    /// A place without a packet, before another one.
+    #[inline(always)]
+    pub(super) fn free(next: u32) -> Self {
+        Self { tag: next, ..Self::default() }
     }
 
     pub(super) fn source(&self) -> u32 {
@@ -110,7 +116,7 @@ pub(super) struct Packets {
     /// How often the count of routers in a head has begun anew, of those few that go so far.
     rounds: FxHashMap<u32, u16>,
     /// A place without a packet; [`NOWHERE`] when there is none.
-    free: u32,
+    pub(super) free: u32,
 }
 
 /// No place.
@@ -168,6 +174,12 @@ impl Packets {
         *self.rounds.entry(id as u32).or_insert(0) += 1;
     }
 
+    /// Whether all packets have one flit, which knows all that is asked of it.
+    #[inline(always)]
+    pub(super) fn are_plain(&self) -> bool {
+        self.long.is_empty() && self.rounds.is_empty()
+    }
+
     /// Routers that a head went through.
     #[inline(always)]
     pub(super) fn hops(&self, flit: Flit) -> u16 {
@@ -215,17 +227,15 @@ impl Packets {
     /// Asks for what draws of a packet begin with.
     #[inline(always)]
     pub(super) fn ask_for_salt(&self, id: usize) {
-        if let Some(salt) = self.salts.get(id) {
-            prefetch(salt);
+        if self.draws {
+            prefetch_at(&self.salts, id);
         }
     }
 
     /// Asks for what is read at the ends.
     #[inline(always)]
     pub(super) fn ask_for(&self, id: usize) {
-        if let Some(cold) = self.cold.get(id) {
-            prefetch(cold);
-        }
+        prefetch_at(&self.cold, id);
     }
 
     /// Flits of the packet of a flit.
@@ -248,7 +258,7 @@ impl Packets {
             self.cold.reserve_exact(more);
             prefer_huge_pages(&self.cold);
         }
-        self.cold.push(Cold { tag: self.free, ..Cold::default() });
+        self.cold.push(Cold::free(self.free));
         self.free = id as u32;
         if self.draws {
             self.salts.push(0);

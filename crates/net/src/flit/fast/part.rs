@@ -261,9 +261,16 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             *slot = self.wheel.slot(self.now);
             *leaving = [&self.flit_links, &self.credit_links].map(|links| self.wheel.slots(links, self.now));
             self.credit_sources(*slot);
+            // places that packets leave are still in the nearest cache when others take them
+            let retires_first = terminals.in_any_order();
+            if retires_first {
+                self.retire(*slot, terminals);
+            }
             self.generate(routing, terminals);
             self.inject(terminals);
-            self.retire(*slot, terminals);
+            if !retires_first {
+                self.retire(*slot, terminals);
+            }
             self.now += 1;
             count += 1;
             if may_stop && terminals.stop() {

@@ -8,13 +8,6 @@ pub use tree::Tree;
 
 /// Coordinates that fit into a word: dimensions of a grid, levels of a tree.
 const MOST_LANES: usize = 4;
-/// Bits of a coordinate.
-const LANE: u32 = 64 / MOST_LANES as u32;
-
-/// A word of coordinates, the first one in the lowest bits.
-fn lanes(coordinates: impl IntoIterator<Item = u64>) -> u64 {
-    (0..).zip(coordinates).fold(0, |word, (lane, at)| word | at << (lane * LANE))
-}
 
 /// [`Step::half`] where every virtual channel will do.
 pub const ALL: u8 = 2;

@@ -1,6 +1,6 @@
 //! Places in a tree in one word: a nearest common ancestor in a few instructions.
 
-use super::{ALL, LANE, MOST_LANES, Step, Steps, lanes};
+use super::{ALL, MOST_LANES, Step, Steps};
 use crate::flit::routing::tree::TreeMap;
 
 /// A switch: which child of which it is under at each level above its own, the lowest in the lowest bits.
@@ -19,9 +19,21 @@ struct Switch {
 #[derive(Debug, Clone)]
 pub struct Tree {
     switches: Vec<Switch>,
+    /// Port by [`Switch::ports`] and way; none where each way has its own number.
     ports: Vec<u8>,
-    /// Which child each terminal is under at each level.
+    /// Which child each terminal is under at each level, in words of so many bits each; none where that is its number.
     targets: Vec<u64>,
+    bits: u32,
+}
+
+/// Which child a terminal is under at each level, in words of so many bits each.
+fn word(bits: u32, children: impl Iterator<Item = u64>) -> u64 {
+    (0..).zip(children).fold(0, |word, (level, child)| word | child << (level * bits))
+}
+
+/// Bits of a number below `count`.
+fn bits_below(count: u32) -> u32 {
+    count.max(2).next_power_of_two().trailing_zeros()
 }
 
 impl Tree {
@@ -31,17 +43,20 @@ impl Tree {
         if levels > MOST_LANES || !map.is_single() {
             return None;
         }
-        let target = |terminal| lanes((0..levels).map(|level| map.child(level, terminal).into()));
         let by_host = map.by_host();
-        let targets: Vec<u64> = (0..by_host.len()).map(target).collect();
-        let mut out = Self { switches: Vec::with_capacity(map.switch_count()), ports: Vec::new(), targets };
+        let children = |terminal| (0..levels).map(move |level| u64::from(map.child(level, terminal)));
+        let most = (0..by_host.len()).flat_map(children).max().unwrap_or(0);
+        let bits = bits_below(u32::try_from(most + 1).ok()?);
+        let targets: Vec<u64> = (0..by_host.len()).map(|terminal| word(bits, children(terminal))).collect();
+        let mut out =
+            Self { switches: Vec::with_capacity(map.switch_count()), ports: Vec::new(), targets, bits };
         for router in 0..map.switch_count() as u32 {
             let view = map.view(router);
-            let shift = u32::from(view.level) * LANE;
+            let shift = u32::from(view.level) * bits;
             // any terminal under it has the same children above it
             let &(_, below) = by_host.get(by_host.partition_point(|&(host, _)| host < view.first_host))?;
             map.down(router, below)?;
-            let above = u64::MAX.checked_shl(shift + LANE).unwrap_or(0) & out.targets[below as usize];
+            let above = u64::MAX.checked_shl(shift + bits).unwrap_or(0) & out.targets[below as usize];
             out.switches.push(Switch {
                 above,
                 ports: u32::try_from(out.ports.len()).ok()?,
@@ -55,7 +70,23 @@ impl Tree {
                 out.ports.push(u8::try_from(port).ok()?);
             }
         }
-        Some(out)
+        Some(out.without_tables())
+    }
+
+    /// The same without tables that say nothing.
+    fn without_tables(mut self) -> Self {
+        let ways = |switch: &Switch| usize::from(switch.children) + usize::from(switch.up);
+        let is_way = |switch: &Switch| {
+            let ports = self.ports[switch.ports as usize..].iter().take(ways(switch));
+            (0..).zip(ports).all(|(way, &port)| way == usize::from(port))
+        };
+        if self.switches.iter().all(is_way) {
+            self.ports = Vec::new();
+        }
+        if (0..).zip(&self.targets).all(|(terminal, &target)| terminal == target) {
+            self.targets = Vec::new();
+        }
+        self
     }
 
     /// The k-ary n-tree whose `n` levels have `k^(n-1)` routers each, the roots first: ports 0 to `k - 1` lead down by digits
@@ -64,7 +95,8 @@ impl Tree {
         if n as usize > MOST_LANES || !(2..=127).contains(&k) {
             return None;
         }
-        let digits = |node: u32| lanes((0..n).map(|level| (node / k.pow(level) % k).into()));
+        let bits = bits_below(k);
+        let digits = |node: u32| word(bits, (0..n).map(|level| (node / k.pow(level) % k).into()));
         let width = k.pow(n - 1);
         let switch = |router: u32| {
             let height = n - 1 - router / width;
@@ -74,14 +106,16 @@ impl Tree {
                 ports: 0,
                 children: k as u16,
                 up: k as u8,
-                shift: (height * LANE) as u8,
+                shift: (height * bits) as u8,
             }
         };
-        Some(Self {
+        let out = Self {
             switches: (0..n * width).map(switch).collect(),
             ports: (0..2 * k as u8).collect(),
             targets: (0..width * k).map(digits).collect(),
-        })
+            bits,
+        };
+        Some(out.without_tables())
     }
 }
 
@@ -92,15 +126,17 @@ impl Steps for Tree {
     #[inline(always)]
     fn step(&self, router: u32, dest: u32, _: u8, draw: impl FnOnce(u32) -> u32) -> Step {
         let switch = &self.switches[router as usize];
-        let target = self.targets[dest as usize];
+        let target = if self.targets.is_empty() { dest.into() } else { self.targets[dest as usize] };
         // two shifts, since one of 64 is none
-        let is_below = (switch.above ^ target) >> switch.shift >> LANE == 0;
+        let is_below = (switch.above ^ target) >> switch.shift >> self.bits == 0;
         let way = if is_below {
-            (target >> switch.shift) as u32 & ((1 << LANE) - 1)
+            (target >> switch.shift) as u32 & ((1 << self.bits) - 1)
         } else {
             let up = u32::from(switch.up);
             u32::from(switch.children) + if up == 1 { 0 } else { draw(up) }
         };
-        Step { output: self.ports[(switch.ports + way) as usize], half: ALL, memory: 0 }
+        let output =
+            if self.ports.is_empty() { way as u8 } else { self.ports[(switch.ports + way) as usize] };
+        Step { output, half: ALL, memory: 0 }
     }
 }
