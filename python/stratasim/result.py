@@ -336,10 +336,10 @@ class Result:
         were complete.
 
         `from` and `to` (names of nodes), `bytes`, `start_s` (handed over), `end_s` (complete),
-        `slowdown` (times the least time that it needs alone), `packets`, `retransmissions`, `timeouts`,
-        `trims`, `marks`, and `path`, the names of the links from the first one on that all of its
-        packets took, with "; " between them: as far as they go one way, and where they are sprayed not
-        beyond. Other networks have no such messages.
+        `duration_s` (from the one to the other), `slowdown` (times the least time that it needs alone),
+        `packets`, `retransmissions`, `timeouts`, `trims`, `marks`, and `path`, the names of the links from
+        the first one on that all of its packets took, with "; " between them: as far as they go one way,
+        and where they are sprayed not beyond. Other networks have no such messages.
 
         Raises ConfigError when messages were not recorded.
         """
@@ -352,6 +352,9 @@ class Result:
                 made[name] = _text(column)
             elif name in ("start_ps", "end_ps"):
                 made[name.replace("_ps", "_s")] = column / 1e12
+                if name == "end_ps":
+                    # of whole picoseconds, so that the difference is exact
+                    made["duration_s"] = (column - raw["start_ps"]) / 1e12
             else:
                 made[name] = column
         return made

@@ -368,6 +368,11 @@ def test_columns_of_flows_are_those_of_the_csv_at_packet_level() -> None:
     assert flows["packets"].sum() == result.data["flows"]["packets"]
     assert flows["trims"].sum() == result.data["flows"]["trims"] > 0
     assert flows["end_s"].max() == pytest.approx(result.makespan_s)
+    # between the columns that it comes of, as in the CSV of the command
+    assert list(flows)[3:6] == ["start_s", "end_s", "duration_s"]
+    assert flows["duration_s"] == pytest.approx(flows["end_s"] - flows["start_s"], rel=1e-9)
+    assert max(flows["duration_s"]) == result.data["flows"]["duration_s"]["max"]
+    assert {it["duration_s"] for it in result.data["flows"]["slowest"]} == {*flows["duration_s"].tolist()}
     assert all(path.endswith("switch->host-0") for path in flows["path"])
     queues = result.queues
     assert queues["link"][0] == "switch->host-0"

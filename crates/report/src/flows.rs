@@ -81,6 +81,9 @@ pub struct FlowResult {
     pub start_s: f64,
     /// When it was complete, in seconds.
     pub end_s: f64,
+    /// From the one to the other, in seconds.
+    #[serde(default)]
+    pub duration_s: f64,
     /// Duration by the least time that it needs alone.
     pub slowdown: f64,
     /// Packets sent again.
@@ -173,6 +176,7 @@ impl FlowsResult {
                     bytes: flow.bytes,
                     start_s: flow.start.as_secs_f64(),
                     end_s: flow.end.as_secs_f64(),
+                    duration_s: seconds(flow),
                     slowdown: slowdown(flow),
                     retransmissions: flow.counts.retransmissions,
                     timeouts: flow.counts.timeouts,
@@ -327,6 +331,7 @@ mod tests {
         assert_eq!(result.slowdown_cdf.last(), Some(&[10.0, 1.0]));
         let slowest: Vec<f64> = result.slowest.iter().map(|flow| flow.slowdown).collect();
         assert_eq!(slowest, [10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]);
+        assert_eq!(result.slowest[0].duration_s, 1000e-12);
         // rates are as 1, 1/2, ... 1/10
         let (sum, squares) =
             (1..=10).map(f64::from).fold((0.0, 0.0), |(s, q), n| (s + 1.0 / n, q + 1.0 / (n * n)));
