@@ -1,5 +1,6 @@
 """Open-loop traffic: one load, and curves."""
 
+import csv
 import json
 import pickle
 import subprocess
@@ -44,7 +45,7 @@ def test_a_run_without_traffic_has_no_windows(result: ss.Result) -> None:
     assert result.windows.rows == 0
 
 
-def test_a_curve_has_a_row_for_each_load_and_results_for_each_seed() -> None:
+def test_a_curve_has_a_row_for_each_load_and_results_for_each_seed(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     curve = ss.traffic(MESH, [0.3, 0.1], seeds=2, progress=lambda done, runs: seen.append((done, runs)))
     assert curve.loads == [0.1, 0.3]
@@ -53,7 +54,15 @@ def test_a_curve_has_a_row_for_each_load_and_results_for_each_seed() -> None:
     assert table.rows == len(curve) == 2
     assert table["seeds"].tolist() == [2, 2]
     assert table["packet_latency_cycles"][0] < table["packet_latency_cycles"][1]
-    assert (table["packet_latency_cycles_half_width"] > 0).all()
+    # one name for one number, that of the command's CSV
+    halves = [name for name in table if "half_width" in name and name.startswith("packet_latency_cycles")]
+    assert halves == ["packet_latency_cycles_half_width"]
+    assert all(name.endswith("_half_width") for name in table if "half_width" in name)
+    assert (table[halves[0]] > 0).all()
+    curve.write(tmp_path)
+    with (tmp_path / "table.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row[halves[0]]) for row in rows] == pytest.approx(table[halves[0]].tolist())
     assert curve.results[0][0].digest == ss.run(MESH).digest
     assert curve.saturation is None
     assert curve.notes == []

@@ -40,8 +40,10 @@ impl Metric {
             Some(_) if !self.title.contains("latency") => format!("packet latency, {}", self.title),
             _ => self.title.clone(),
         };
-        match self.name.rsplit_once('_') {
-            _ if self.name.ends_with("_flits_per_cycle") => format!("{title}, flits per cycle and terminal"),
+        // half of an interval is measured as what it is about
+        let name = self.name.strip_suffix("_half_width").unwrap_or(&self.name);
+        match name.rsplit_once('_') {
+            _ if name.ends_with("_flits_per_cycle") => format!("{title}, flits per cycle and terminal"),
             Some((_, "cycles")) => format!("{title}, cycles"),
             _ => title,
         }
@@ -194,6 +196,8 @@ mod tests {
     fn a_name_tells_its_unit_and_a_typo_is_answered() {
         assert_eq!(Metric::named("iterations.0.end_s").unwrap().unit, Unit::Seconds);
         assert_eq!(Metric::named("memory.0.remote_bytes").unwrap().unit, Unit::Bytes);
+        let half = Metric::named("packet_latency_cycles_half_width").unwrap();
+        assert_eq!(half.axis_title(), "packet latency, ± 95 %, cycles");
         assert!(Metric::named("makespan").unwrap_err().contains("did you mean `makespan_s`?"));
     }
 }

@@ -202,7 +202,7 @@ impl CurvePoint {
     /// Mean over seeds of a number, with half of its 95 % confidence interval: between seeds, or within the one
     /// there is. Of largest values, the largest.
     pub fn number(&self, name: &str) -> Option<(f64, Option<f64>)> {
-        if name == "packet_latency_half_width_cycles" {
+        if name == "packet_latency_cycles_half_width" {
             return self.number("packet_latency_cycles")?.1.map(|half| (half, None));
         }
         let values: Vec<f64> = self.statistics().filter_map(|result| result.number(name)).collect();
