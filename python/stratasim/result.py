@@ -167,7 +167,12 @@ class Result:
 
     @property
     def binding(self) -> dict[str, Any] | None:
-        """The largest of the bounds, with `ratio`, the makespan over it."""
+        """The largest of the bounds, with `ratio`, the makespan over it.
+
+        None where there is no bound: of a run that was stopped, of open-loop traffic, of points of a sweep of
+        forecasts, of `stratasim goal run`, which has no machine, and where no bound sees what takes the
+        time, such as a collective at constant rate, which has no links, or a barrier, which has no bytes.
+        """
         return self.data.get("binding")
 
     @property

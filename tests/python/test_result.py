@@ -355,6 +355,16 @@ def test_tables_are_shown_as_tables_in_a_notebook() -> None:
     assert "host-3" in ss.Topology(RING).nodes._repr_html_()
 
 
+def test_a_run_without_a_bound_has_none_that_binds() -> None:
+    # as `Result.binding` says
+    assert ss.simulate(RING, ALL_REDUCE).binding is not None
+    assert ss.simulate(RING, ALL_REDUCE, ss.network.constant_rate(bandwidth="100 Gbps")).binding is None
+    barrier = ss.workload.collective(operation="barrier", algorithm=ss.collective.dissemination())
+    assert ss.simulate(RING, barrier).binding is None
+    flits = {"topology": RING, "network": {"kind": "flit", "flit-bytes": "16 B"}, "traffic": {"load": 0.1}}
+    assert ss.run(flits).binding is None
+
+
 def test_columns_of_flows_are_those_of_the_csv_at_packet_level() -> None:
     incast = {"kind": "traffic", "flows": 3, "size": {"kind": "fixed", "bytes": "250 kB"}}
     workload = incast | {"pattern": {"kind": "list", "pairs": [[1, 0], [2, 0], [3, 0]]}}
