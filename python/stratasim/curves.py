@@ -48,7 +48,8 @@ def traffic(
     loads
         Loads in flits per cycle and terminal, rates such as "40 Gbps", or ranges of either from the first to
         the second in steps of the third, such as "0.05:0.45:0.05", as the command takes them. Where None are
-        given, and no saturation is looked for, the load that the experiment or configuration has of its own.
+        given, and no saturation is looked for, the load that the experiment or configuration has of its
+        own: of an experiment that says none 0.1, as of `stratasim.run`.
     saturation
         Looks for the load at which the network saturates, by bisection, to this precision.
     seeds

@@ -80,6 +80,11 @@ def test_a_curve_tells_what_its_results_note() -> None:
 def test_a_curve_without_loads_has_that_of_the_experiment() -> None:
     assert ss.traffic(MESH).loads == [0.1]
     assert ss.traffic(MESH, set={"traffic.load": 0.2}).loads == [0.2]
+    # where that says none, either has the usual one
+    none = {**MESH, "traffic": {key: value for key, value in MESH["traffic"].items() if key != "load"}}
+    assert ss.traffic(none).loads == [0.1]
+    assert ss.traffic(none).results[0][0].digest == ss.run(none).digest
+    assert ss.traffic(none, semantics="booksim2", set={"traffic.to-self": True}).loads == [0.1]
 
 
 def test_the_saturation_load_is_found_and_drawn() -> None:

@@ -23,7 +23,7 @@ pub(crate) struct Traffic {
     #[command(flatten)]
     input: Input,
     /// Loads in flits per cycle and terminal, or rates: 0.3, 0.05:0.45:0.05 (from, to, step), "10 Gbps:50 Gbps:5 Gbps", or
-    /// several with commas [default: the file's `traffic.load`]
+    /// several with commas [default: the file's `traffic.load`, 0.1 where it has none]
     #[arg(long, value_name = "LOADS", allow_hyphen_values = true)]
     load: Option<Loads>,
     /// Look for the load at which the network saturates, by bisection, to this precision [default: 0.01]
@@ -176,10 +176,6 @@ impl Traffic {
             }
             (None, None) => own.theirs.into_iter().collect(),
         };
-        if loads.is_empty() && own.search.is_none() {
-            let message = "which loads? `--load 0.05:0.45:0.05`, `--saturation` or `traffic.load` in the file is expected";
-            return Err(ConfigError::new(message, None).into());
-        }
         interrupt::listen();
         let shown = terminal.watched && !self.quiet;
         let template = "  {bar:32} {human_pos} of {human_len} runs, {elapsed} so far";

@@ -116,9 +116,9 @@ impl Traffic {
         document.get("traffic").is_some()
     }
 
-    /// The load that a document gives for all classes, if it gives one.
+    /// The load of a document for all classes, the usual one where it gives none; absent where it is about no traffic.
     pub fn load_in(document: &Document) -> Option<Load> {
-        serde_json::from_value(document.get("traffic.load")?.clone()).ok()
+        Some(document.read::<Spec>().ok()?.traffic?.load)
     }
 
     /// How near to the saturation load a document wants to come, if it looks for that.

@@ -202,6 +202,23 @@ fn classes_with_loads_of_their_own_have_no_curve() {
     assert_eq!(run.code, 0, "{}", run.errors);
 }
 
+/// The load that the section has where nobody gives one is that of its key.
+#[test]
+fn without_a_load_the_usual_one_runs() {
+    let scratch = Scratch::new();
+    scratch.write("mesh.toml", OURS);
+    for semantics in ["native", "booksim2"] {
+        let run = |more: &[&str]| {
+            let words = ["traffic", "mesh.toml", "--semantics", semantics];
+            scratch.stratasim(&[&words, more].concat())
+        };
+        let (usual, asked) = (run(&[]), run(&["--load", "0.1"]));
+        assert_eq!(usual.code, 0, "{}", usual.errors);
+        assert_eq!(usual.output, asked.output);
+        assert!(usual.output.contains("\n0.1000 "), "{}", usual.output);
+    }
+}
+
 #[test]
 fn what_booksim_does_not_have_is_refused_with_its_place() {
     let scratch = Scratch::new();
@@ -216,8 +233,6 @@ fn what_booksim_does_not_have_is_refused_with_its_place() {
     run("mesh.toml", &["--load", "0.1"])
         .failed(2, &["traffic.injection", "BookSim2 has no `poisson`", "mesh.toml:13:13"]);
     run("nowhere.cfg", &[]).failed(2, &["nowhere.cfg"]);
-    scratch.write("mesh.toml", OURS);
-    run("mesh.toml", &[]).failed(2, &["which loads?"]);
     scratch.write("mesh.cfg", MESH);
     run("mesh.cfg", &["--load", "0.1", "--set", "packet_size=0"]).failed(2, &["1 to 16,384 flits"]);
 }
