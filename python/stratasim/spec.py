@@ -242,7 +242,11 @@ def recorded_window(window: object) -> str | None:
 
 
 def assignment(path: str, value: object) -> str:
-    """`path=value` as `--set` takes it: the value is TOML."""
+    """`path=value` as `--set` of the command takes it: the value is TOML."""
+    if not isinstance(path, str) or not path or "=" in path:
+        raise _core.ConfigError(
+            f"set: found the key {brief(path)}, expected a dotted path such as 'topology.k'"
+        )
     # what has passed through JSON is plain
     return f"{path}={_toml(path, json.loads(encode(value, path)))}"
 

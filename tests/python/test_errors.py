@@ -79,7 +79,35 @@ def test_a_setting_that_does_not_fit_reads_as_the_command_prints_it(
     path.write_text(GOOD, encoding="utf-8")
     with pytest.raises(ss.ConfigError) as raised:
         ss.run(path, set={"topology.nods": 8})
-    assert str(raised.value) == unbroken(run_command("run", path, "--set", "topology.nods=8").stderr)
+    by_command = unbroken(run_command("run", path, "--set", "topology.nods=8").stderr)
+    # what the command calls `--set` is an argument `set` here
+    assert "[--set topology.nods=8:1:15]" in by_command
+    assert str(raised.value) == by_command.replace("--set", "set")
+
+
+def test_what_set_replaces_is_called_as_in_python(tmp_path: Path) -> None:
+    config = tmp_path / "mesh.cfg"
+    config.write_text("topology = mesh; k = 2; n = 2; routing_function = dor;\n", encoding="utf-8")
+    path = tmp_path / "experiment.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    refused: list[Callable[[], object]] = [
+        lambda: ss.run(path, set={"topology.nodes": 1}),
+        lambda: ss.run({"topology": RING, "workload": ALL_REDUCE}, set={"seed": "x"}),
+        lambda: ss.sweep(path, {"workload.bytes": ["1 MB"]}, set={"topology.nods": 1}),
+        lambda: ss.sweep(path, {"topology.nodes": [2]}, set={"topology.nodes": 4}),
+        lambda: ss.card("sw-ai", set={"bandwidth.rong": "1 GB/s"}),
+        lambda: ss.card(ss.card("sw-ai").data, set={"bandwidth.rong": "1 GB/s"}),
+        lambda: ss.traffic(config, semantics="booksim2", set={"packet_size": 0}),
+    ]
+    for call in refused:
+        with pytest.raises(ss.ConfigError) as raised:
+            call()
+        assert "--" not in str(raised.value)
+        assert "=" in str(raised.value)
+    wrong: Any
+    for wrong in ({"": 1}, {3: 1}, {"a=b": 1}):
+        with pytest.raises(ss.ConfigError, match=r"^set: found the key .*, expected a dotted path such as"):
+            ss.run(path, set=wrong)
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,17 @@ pub const PROFILES: &[Profile] = profiles![
 /// # Errors
 /// No such file and no such name; a file that describes no card, with the place.
 pub fn load(name: &str, sets: &[String]) -> Result<Card, Error> {
+    load_as(name, "--set", sets)
+}
+
+/// The same where `--set` has another name, as in Python; errors have that.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_as(name: &str, argument: &str, sets: &[String]) -> Result<Card, Error> {
     let mut document = document(name)?;
     for set in sets {
-        document.set(set)?;
+        document.set_as(argument, set)?;
     }
     Ok(read(&document)?)
 }

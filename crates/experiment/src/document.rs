@@ -143,7 +143,15 @@ impl Document {
     /// # Errors
     /// No `=`, or a path through something that is not a table.
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
-        self.set_by("--set", assignment)?;
+        self.set_as("--set", assignment)
+    }
+
+    /// The same where `--set` has another name, as in Python; errors have that.
+    ///
+    /// # Errors
+    /// As [`Document::set`].
+    pub fn set_as(&mut self, argument: &str, assignment: &str) -> Result<(), ConfigError> {
+        self.set_by(argument, assignment)?;
         self.assignments.push(assignment.to_owned());
         Ok(())
     }

@@ -7,7 +7,7 @@ use stratasim_experiment::card::fit::{Fit, Parameter, read_anchors};
 use stratasim_experiment::{ConfigError, Document, Error, card};
 use stratasim_report::Style;
 
-use crate::error::{misfit, raise};
+use crate::error::{SET, change, misfit, raise};
 use crate::picture::Picture;
 
 /// An accelerator card.
@@ -31,10 +31,10 @@ fn algorithms(py: Python<'_>, names: &[String]) -> PyResult<Vec<stratasim_device
 
 #[pymethods]
 impl CardModel {
-    /// A shipped card, or the file at a path, with changes as `--set` takes them.
+    /// A shipped card, or the file at a path, with changes as `--set` of the command takes them.
     #[staticmethod]
     fn load(py: Python<'_>, name: &str, sets: Vec<String>) -> PyResult<Self> {
-        let card = card::load(name, &sets).map_err(|error| raise(py, &error))?;
+        let card = card::load_as(name, SET, &sets).map_err(|error| raise(py, &error))?;
         Ok(Self { card })
     }
 
@@ -43,7 +43,7 @@ impl CardModel {
     fn of(py: Python<'_>, json: &str, sets: Vec<String>) -> PyResult<Self> {
         let read = || -> Result<Card, Error> {
             let mut document = Document::from_json("card", json)?;
-            sets.iter().try_for_each(|set| document.set(set))?;
+            change(&mut document, &sets)?;
             Ok(card::read(&document)?)
         };
         Ok(Self { card: read().map_err(|error| raise(py, &error))? })

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::{create_exception, intern};
 use stratasim_core::BuildError;
-use stratasim_experiment::{ConfigError as Misfit, Error};
+use stratasim_experiment::{ConfigError as Misfit, Document, Error};
 
 create_exception!(
     stratasim,
@@ -20,6 +20,17 @@ create_exception!(
     PyRuntimeError,
     "A run that could not go on, or broke a physical invariant.\n\nThe text names the tasks that wait, or what was violated. `result` is the Result of a run that\nended but violates an invariant, None otherwise; `curve`, where it is set, has the loads of a curve that did run."
 );
+
+/// What Python calls the changes that the command takes as `--set`.
+pub(crate) const SET: &str = "set";
+
+/// Makes these changes.
+///
+/// # Errors
+/// As [`Document::set_as`].
+pub(crate) fn change(document: &mut Document, sets: &[String]) -> Result<(), Misfit> {
+    sets.iter().try_for_each(|set| document.set_as(SET, set))
+}
 
 /// An exception for `error`, with the message that the command prints.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {

@@ -13,7 +13,7 @@ use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Sp
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace};
 
-use crate::error::{in_file, misfit, raise};
+use crate::error::{change, in_file, misfit, raise};
 use crate::filter::{RankArgument, filter};
 use crate::run::Run;
 use crate::sweep::SweepPlan;
@@ -62,13 +62,16 @@ impl Failure {
 #[pymethods]
 impl Experiment {
     /// The experiment in the file at `path` (TOML, or JSON by the end of its name), with assignments
-    /// `key=value` applied as `--set` does.
+    /// `key=value` applied as `--set` of the command does.
     #[staticmethod]
     #[pyo3(signature = (path, sets=Vec::new()))]
     fn load(py: Python<'_>, path: PathBuf, sets: Vec<String>) -> PyResult<Self> {
-        let loaded = py.detach(|| stratasim_experiment::load(&path, &sets));
-        let (document, base) = loaded.map_err(|error| raise(py, &error))?;
-        Ok(Self { document, base })
+        let load = || -> Result<Self, Error> {
+            let (mut document, base) = stratasim_experiment::load(&path, &[])?;
+            change(&mut document, &sets)?;
+            Ok(Self { document, base })
+        };
+        py.detach(load).map_err(|error| raise(py, &error))
     }
 
     /// The experiment in a JSON text; relative paths start from `base`. `name` stands for a file name.
@@ -77,7 +80,7 @@ impl Experiment {
     fn from_json(py: Python<'_>, text: &str, base: PathBuf, sets: Vec<String>, name: &str) -> PyResult<Self> {
         let read = || {
             let mut document = Document::from_json(name, text)?;
-            sets.iter().try_for_each(|set| document.set(set))?;
+            change(&mut document, &sets)?;
             Ok(document)
         };
         let document = py.detach(read).map_err(|error| misfit(py, error))?;

@@ -14,7 +14,7 @@ use stratasim_experiment::traffic::{
 use stratasim_experiment::{ConfigError, Document, Error, Traffic};
 use stratasim_report::RunResult;
 
-use crate::error::raise;
+use crate::error::{SET, raise};
 use crate::picture::Picture;
 use crate::watch::beside;
 
@@ -254,7 +254,8 @@ pub(crate) fn booksim2_curve(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TrafficCurve> {
     let wanted = Wanted { loads, saturation, seeds, out, threads, force, progress };
-    let subject = py.detach(|| BookSim::from_file(&path, &sets)).map_err(|error| raise(py, &error))?;
+    let subject =
+        py.detach(|| BookSim::from_file_as(&path, SET, &sets)).map_err(|error| raise(py, &error))?;
     curve(py, &subject, Some(subject.load()), &wanted)
 }
 

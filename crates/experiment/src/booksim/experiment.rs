@@ -49,6 +49,14 @@ impl Experiment {
     /// # Errors
     /// A file that cannot be read, and what is no configuration, with the line.
     pub fn from_file(path: &Path, overrides: &[String]) -> Result<Self, Error> {
+        Self::from_file_as(path, "--set", overrides)
+    }
+
+    /// The same where `--set` has another name, as in Python; errors have that.
+    ///
+    /// # Errors
+    /// As [`Experiment::from_file`].
+    pub fn from_file_as(path: &Path, argument: &str, overrides: &[String]) -> Result<Self, Error> {
         let mut text = files::read_text(path).map_err(|error| Error::file(path, &error))?;
         if !text.ends_with('\n') {
             text.push('\n');
@@ -62,7 +70,7 @@ impl Experiment {
         }
         let wrong = |error: TextError| match overrides.get(ends.partition_point(|&end| end < error.line)) {
             Some(assignment) if error.line > own => {
-                ConfigError::new(format!("--set {assignment}: {}", error.reason), None).into()
+                ConfigError::new(format!("{argument} {assignment}: {}", error.reason), None).into()
             }
             _ => Error::File { path: path.display().to_string(), reason: error.to_string() },
         };
