@@ -45,7 +45,7 @@ def sweep(
         Path of a TOML or JSON file, or the experiment itself as a dict. It may have a section `sweep`,
         of which `product`, `zip` and `cases` replace the parts of that name. Its labels, pictures and
         numbers (`"sweep": {"metrics": ["makespan_s", "flows.duration_s.p99", "network.drops"]}`) are
-        kept where all of them fit what varies then.
+        kept where all of them fit what varies then; a number that no result has is refused.
     product
         Lists of values by dotted path; all combinations are run, the last path varies fastest:
         `{"topology.k": [8, 16], "workload.bytes": ["1 MB", "1 GB"]}`.

@@ -256,6 +256,27 @@ def test_traffic_and_forecasts_run_on_ray(ray: StandIn) -> None:
     assert "step time" not in str(here[0])
 
 
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"metrics": ["makespan"]}, r"sweep\.metrics\.0: a result has no number `makespan`, did you mean"),
+        ({"plot": [{"x": "seed", "y": "speed"}]}, r"sweep\.plot\.0\.y: a result has no number `speed`"),
+        ({"reference": [{"at": {}, "metric": "speed", "value": 1, "source": "us"}]}, r"sweep\.reference\.0"),
+        (
+            {"derived": [{"name": "gain", "of": "speed", "over": {"seed": 1}}]},
+            r"sweep\.derived\.0\.of: a result has no number `speed` \(known: makespan_s, step_s, .*",
+        ),
+        ({"plot": [{"x": "seed", "z": "makespan_s"}]}, r"unknown key `z`"),
+    ],
+)
+def test_numbers_that_no_result_has_are_refused_whatever_varies(section: dict[str, Any], words: str) -> None:
+    # neither do labels fit what varies: a wrong name does not go with them
+    section = {"product": {"seed": [1, 2]}, "labels": {"seed": "draw"}, **section}
+    for given in ({"product": PRODUCT}, {"cases": {"a": {}, "b": {"seed": 2}}}, {}):
+        with pytest.raises(ss.ConfigError, match=words):
+            ss.sweep({**EXPERIMENT, "sweep": section}, **given)  # type: ignore[arg-type]
+
+
 def test_numbers_that_no_point_has_are_warned_of(tmp_path: Path) -> None:
     experiment = {**EXPERIMENT, "sweep": {"metrics": ["makespan_s", "network.nonsense"]}}
     with pytest.warns(UserWarning, match=r"no point has a number `network\.nonsense`"):

@@ -97,27 +97,15 @@ impl Experiment {
     /// JSON text of each.
     fn sweep(&self, py: Python<'_>, section: Vec<(String, String)>) -> PyResult<SweepPlan> {
         let plan = || {
-            let mut document = self.document.clone();
-            for (key, text) in &section {
-                let value = serde_json::from_str(text);
-                let value = value.map_err(|error| ConfigError::new(format!("sweep.{key}: {error}"), None))?;
-                document.set_json("sweep", &format!("sweep.{key}"), value)?;
-            }
-            let whole = Sweep::new(document.clone(), &self.base);
-            if section.is_empty() || whole.is_ok() {
-                return whole;
-            }
-            // what the file says about its own settings may not fit others
-            if let Some(mut own) = document.take("sweep") {
-                for key in ["labels", "metrics", "derived", "plot", "reference"] {
-                    own.take(key);
-                }
-                document.graft("sweep", &own)?;
-            }
-            Sweep::new(document, &self.base)
+            let value = |(key, text): (String, String)| match serde_json::from_str(&text) {
+                Ok(value) => Ok((key, value)),
+                Err(error) => Err(ConfigError::new(format!("sweep.{key}: {error}"), None)),
+            };
+            let given = section.into_iter().map(value).collect::<Result<_, _>>()?;
+            Sweep::with(self.document.clone(), given, &self.base)
         };
         let sweep = py.detach(plan).map_err(|error| misfit(py, error))?;
-        Ok(SweepPlan { sweep: if section.is_empty() { sweep } else { sweep.given() } })
+        Ok(SweepPlan { sweep })
     }
 
     /// The folder that relative paths start from.

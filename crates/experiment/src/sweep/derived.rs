@@ -8,7 +8,7 @@ use stratasim_report::Unit;
 
 use super::points::Sweep;
 use super::table::Row;
-use super::{Derived, METRICS, Metric};
+use super::{Derived, METRICS, Metric, SweepSpec};
 
 /// Rows by their settings.
 pub(super) struct BySettings<'a> {
@@ -47,14 +47,14 @@ impl<'a> BySettings<'a> {
     }
 }
 
-impl Sweep {
+impl SweepSpec {
     /// The number called `name`: a derived one, or one of a result.
     ///
     /// # Errors
     /// As [`Metric::named`], for names of derived numbers, too.
     pub(super) fn metric(&self, name: &str) -> Result<Metric, String> {
-        let Some(derived) = self.spec.derived.iter().find(|derived| derived.name == name) else {
-            return Metric::named(name).map_err(|reason| match &self.spec.derived[..] {
+        let Some(derived) = self.derived.iter().find(|derived| derived.name == name) else {
+            return Metric::named(name).map_err(|reason| match &self.derived[..] {
                 [] => reason,
                 list => {
                     let names: Vec<&str> = list.iter().map(|derived| derived.name.as_str()).collect();
@@ -70,6 +70,50 @@ impl Sweep {
         Ok(Metric { name: name.to_owned(), title: name.to_owned(), unit })
     }
 
+    /// What is wrong with the numbers that it names, whatever varies: the path of one, and why.
+    pub(super) fn check_numbers(&self) -> Result<(), (Vec<String>, String)> {
+        let path = |list: &str, at: usize, key: &str| {
+            let key = Some(key.to_owned()).filter(|key| !key.is_empty());
+            [list.to_owned(), at.to_string()].into_iter().chain(key).collect::<Vec<String>>()
+        };
+        for (at, derived) in self.derived.iter().enumerate() {
+            self.check_derived(at).map_err(|(key, reason)| (path("derived", at, key), reason))?;
+            Metric::named(&derived.of).map_err(|reason| (path("derived", at, "of"), reason))?;
+        }
+        let metrics = self.metrics.iter().enumerate().map(|(at, name)| (path("metrics", at, ""), name));
+        let plots = self.plots.iter().enumerate().map(|(at, plot)| (path("plot", at, "y"), &plot.y));
+        let references = self.references.iter().enumerate();
+        let references = references.map(|(at, it)| (path("reference", at, "metric"), &it.metric));
+        let mut named = metrics.chain(plots).chain(references);
+        named.try_for_each(|(path, name)| self.metric(name).map(drop).map_err(|reason| (path, reason)))
+    }
+
+    /// What is wrong with a derived number, but for the settings that it speaks of: its key, and why.
+    fn check_derived(&self, at: usize) -> Result<(), (&'static str, String)> {
+        let derived = &self.derived[at];
+        let fail = |key, reason: String| Err((key, reason));
+        let name = derived.name.as_str();
+        if name.is_empty() || name.contains('.') {
+            return fail("name", format!("a name without dots is expected, found `{name}`"));
+        }
+        if METRICS.iter().any(|(known, ..)| *known == name) {
+            return fail("name", format!("results have a number `{name}` already; choose another name"));
+        }
+        if self.derived[..at].iter().any(|before| before.name == name) {
+            return fail("name", format!("two derived numbers are called `{name}`"));
+        }
+        if derived.inverse && (derived.over.is_empty() || !derived.minus.is_empty()) {
+            let reason = "it is for a quotient: `over` is expected, without `minus`".to_owned();
+            return fail("inverse", reason);
+        }
+        if derived.minus.is_empty() && derived.over.is_empty() {
+            return fail("", "`minus`, `over` or both are expected, found neither".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Sweep {
     /// Adds the derived numbers to the rows that have them. One is left out where a point that it needs has no
     /// result.
     pub(super) fn derive(&self, rows: &mut [Row]) {
@@ -111,30 +155,10 @@ impl Sweep {
         place.is_ok_and(|place| self.matches(&self.points[place], wanted))
     }
 
-    /// What is wrong with the derived numbers: the position of one, its key, and why.
+    /// What is wrong with the settings that derived numbers speak of: the position of one, its key, and why.
     pub(super) fn check_derived(&self) -> Result<(), (usize, &'static str, String)> {
         for (at, derived) in self.spec.derived.iter().enumerate() {
             let fail = |key, reason: String| Err((at, key, reason));
-            let name = derived.name.as_str();
-            if name.is_empty() || name.contains('.') {
-                return fail("name", format!("a name without dots is expected, found `{name}`"));
-            }
-            if METRICS.iter().any(|(known, ..)| *known == name) {
-                return fail("name", format!("results have a number `{name}` already; choose another name"));
-            }
-            if self.spec.derived[..at].iter().any(|before| before.name == name) {
-                return fail("name", format!("two derived numbers are called `{name}`"));
-            }
-            if let Err(reason) = Metric::named(&derived.of) {
-                return fail("of", reason);
-            }
-            if derived.inverse && (derived.over.is_empty() || !derived.minus.is_empty()) {
-                let reason = "it is for a quotient: `over` is expected, without `minus`".to_owned();
-                return fail("inverse", reason);
-            }
-            if derived.minus.is_empty() && derived.over.is_empty() {
-                return fail("", "`minus`, `over` or both are expected, found neither".to_owned());
-            }
             for (key, settings) in
                 [("where", &derived.only), ("minus", &derived.minus), ("over", &derived.over)]
             {

@@ -45,7 +45,7 @@ impl Sweep {
         let mut pictures = Vec::new();
         let usual = self.usual_plot(rows).filter(Usual::fits).map(|usual| usual.plot);
         for plot in self.spec.plots.iter().chain(&usual) {
-            let Ok((x, metric)) = self.find(&plot.x).and_then(|x| Ok((x, self.metric(&plot.y)?))) else {
+            let Ok((x, metric)) = self.find(&plot.x).and_then(|x| Ok((x, self.spec.metric(&plot.y)?))) else {
                 continue;
             };
             let (name, title) = self.words_for(plot, x, &metric);

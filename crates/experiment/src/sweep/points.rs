@@ -94,6 +94,36 @@ impl Sweep {
         Ok(sweep)
     }
 
+    /// The sweep of a document in whose section keys are replaced by what was `given` for them. What it says about its own
+    /// settings (labels, numbers, pictures) is left out where not all of it fits these.
+    ///
+    /// # Errors
+    /// As [`Sweep::new`]: names of numbers that no result has fit nowhere.
+    pub fn with(
+        mut document: Document,
+        given: Vec<(String, Value)>,
+        base: &Path,
+    ) -> Result<Self, ConfigError> {
+        if given.is_empty() {
+            return Self::new(document, base);
+        }
+        for (key, value) in given {
+            document.set_json("sweep", &format!("sweep.{key}"), value)?;
+        }
+        if let Ok(whole) = Self::new(document.clone(), base) {
+            return Ok(whole.given());
+        }
+        if let Some(section) = document.take("sweep") {
+            let (spec, mut own) = read(section)?;
+            check_numbers(&spec, &own)?;
+            for key in ["labels", "metrics", "derived", "plot", "reference"] {
+                own.take(key);
+            }
+            document.graft("sweep", &own)?;
+        }
+        Self::new(document, base).map(Self::given)
+    }
+
     /// Takes the section `sweep` out of a document, if there is one: only the experiment itself is meant.
     ///
     /// # Errors
@@ -285,27 +315,14 @@ impl Sweep {
 
     /// Whether plots, references and numbers speak of what there is.
     fn check(&self) -> Result<(), ConfigError> {
-        let fail = |path: &[&str], reason: String| {
-            let message = format!("sweep.{}: {reason}", path.join("."));
-            Err(place(&self.section, path).error(message))
-        };
+        let fail = |path: &[&str], reason: String| Err(wrong(&self.section, path, &reason));
+        check_numbers(&self.spec, &self.section)?;
         if let Err((number, key, reason)) = self.check_derived() {
-            let number = number.to_string();
-            let path = ["derived", &number, key];
-            return fail(if key.is_empty() { &path[..2] } else { &path }, reason);
-        }
-        for (number, metric) in self.spec.metrics.iter().enumerate() {
-            if let Err(reason) = self.metric(metric) {
-                return fail(&["metrics", &number.to_string()], reason);
-            }
+            return fail(&["derived", &number.to_string(), key], reason);
         }
         let mut names = BTreeSet::new();
         for (number, plot) in self.spec.plots.iter().enumerate() {
             let number = number.to_string();
-            let metric = match self.metric(&plot.y) {
-                Ok(metric) => metric,
-                Err(reason) => return fail(&["plot", &number, "y"], reason),
-            };
             let x = match self.find(&plot.x) {
                 Ok(x) => x,
                 Err(reason) => return fail(&["plot", &number, "x"], reason),
@@ -328,6 +345,7 @@ impl Sweep {
                 let reason = "it is for a quotient: `relative-to` is expected with it".to_owned();
                 return fail(&["plot", &number, "difference"], reason);
             }
+            let metric = self.spec.metric(&plot.y).expect("its name was checked");
             let (name, _) = self.words_for(plot, x, &metric);
             if !names.insert(file_name(&name)) {
                 let reason = format!("two plots are called `{name}`; give each a `name` of its own");
@@ -337,9 +355,6 @@ impl Sweep {
         }
         for (number, reference) in self.spec.references.iter().enumerate() {
             let number = number.to_string();
-            if let Err(reason) = self.metric(&reference.metric) {
-                return fail(&["reference", &number, "metric"], reason);
-            }
             if !reference.value.is_finite() {
                 return fail(
                     &["reference", &number, "value"],
@@ -392,6 +407,18 @@ fn read(section: Document) -> Result<(SweepSpec, Document), ConfigError> {
     let spec = sections.remove("sweep").expect("the section was put there");
     let section = section.at(&["sweep"]).expect("the section was put there");
     Ok((spec, section))
+}
+
+/// An error about what stands at a path of the section.
+fn wrong(section: &Document, path: &[&str], reason: &str) -> ConfigError {
+    place(section, path).error(format!("sweep.{}: {reason}", path.join(".")))
+}
+
+/// Refuses names of numbers that no result has.
+fn check_numbers(spec: &SweepSpec, section: &Document) -> Result<(), ConfigError> {
+    spec.check_numbers().map_err(|(path, reason)| {
+        wrong(section, &path.iter().map(String::as_str).collect::<Vec<&str>>(), &reason)
+    })
 }
 
 /// What stands at a path of the section; the section itself where nothing does.

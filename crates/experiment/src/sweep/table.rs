@@ -112,7 +112,7 @@ impl Sweep {
         let metrics: Vec<Metric> = names
             .iter()
             .filter(|name| rows.iter().any(|row| row.numbers.contains_key(*name)))
-            .filter_map(|name| self.metric(name).ok())
+            .filter_map(|name| self.spec.metric(name).ok())
             .collect();
         let headings = self.columns.iter().map(|column| &column.heading);
         let mut table = Table::new(headings.chain(metrics.iter().map(|metric| &metric.title)).cloned())
@@ -139,7 +139,7 @@ impl Sweep {
         }
         let mut tables = Vec::new();
         for (source, name) in groups {
-            let Ok(metric) = self.metric(name) else { continue };
+            let Ok(metric) = self.spec.metric(name) else { continue };
             let mine = || {
                 self.spec.references.iter().filter(|it| it.source == source && it.metric == name).filter_map(
                     |reference| {
