@@ -41,7 +41,7 @@ from . import (
     transport,
     workload,
 )
-from ._core import ConfigError, Picture, SimulationError, __version__
+from ._core import ConfigError, Interrupted, Picture, SimulationError, __version__
 from .cards import Card, CardBench, CardFit, card
 from .catalogue import compute_types, explain, kinds, schema
 from .curves import Curve, traffic
@@ -58,6 +58,7 @@ __all__ = [
     "Columns",
     "ConfigError",
     "Curve",
+    "Interrupted",
     "Picture",
     "Result",
     "SimulationError",

@@ -13,6 +13,7 @@ __all__ = [
     "ConfigError",
     "Experiment",
     "GroupError",
+    "Interrupted",
     "Picture",
     "Run",
     "ShmBlock",
@@ -56,6 +57,14 @@ class SimulationError(RuntimeError):
     """The Result of a run that ended but violates an invariant, None otherwise."""
     curve: Any
     """The Curve of the loads that did run, where one of `stratasim.traffic` did not; not set otherwise."""
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a call that had something to tell by then."""
+
+    result: Any
+    """What the call would have returned: the Result of a run, up to the moment in which it was stopped (its
+    `stopped` is True); a Curve of the loads that were done; a Sweep whose other points have no result.
+    """
 
 class GroupError(RuntimeError):
     """A group of processes that cannot be made, or cannot go on."""
@@ -187,7 +196,7 @@ class SweepPlan:
         threads: int | None = None,
         force: bool = False,
         progress: Callable[[int, int], object] | None = None,
-    ) -> list[tuple[int, str]]: ...
+    ) -> tuple[list[tuple[int, Exception]], BaseException | None]: ...
     def absent(self, out: str | os.PathLike[str]) -> list[str]: ...
     def finished(self, out: str | os.PathLike[str]) -> list[str]: ...
     def notes(self, out: str | os.PathLike[str]) -> list[str]: ...

@@ -73,7 +73,8 @@ def traffic(
         Called about twenty times a second with the runs done and the runs altogether.
 
     Raises ConfigError for bad input and SimulationError for a network that stands still: the other runs go
-    on, and the error's `curve` has them. Ctrl-C ends the curve; what is finished stays in `out`.
+    on, and the error's `curve` has them. Ctrl-C ends the curve and raises Interrupted, a KeyboardInterrupt
+    whose `result` is the curve of the loads that were done, where any was; what is finished stays in `out`.
     """
     if semantics not in ("native", "booksim2"):
         raise _core.ConfigError(f"semantics: {semantics!r} is not known (known: 'native', 'booksim2')")
@@ -92,14 +93,19 @@ def traffic(
     if booksim2 and not isinstance(experiment, Mapping) and Path(experiment).suffix not in (".toml", ".json"):
         given = settings("set", set, "{'injection_rate': 0.1}")
         sets = [f"{option}={value}" for option, value in given.items()]
-        found = _core.booksim2_curve(os.fspath(experiment), sets, **options)
-        return _whole(Curve(found, os.fspath(Path(experiment).parent)))
+        folder = os.fspath(Path(experiment).parent)
+        return _whole(lambda: _core.booksim2_curve(os.fspath(experiment), sets, **options), folder)
     loaded = load(experiment, set, base)
-    return _whole(Curve(loaded.curve(booksim2=booksim2, **options), loaded.base))
+    return _whole(lambda: loaded.curve(booksim2=booksim2, **options), loaded.base)
 
 
-def _whole(curve: "Curve") -> "Curve":
-    """The curve, if all of its runs have a result."""
+def _whole(make: Callable[[], _core.TrafficCurve], base: str) -> "Curve":
+    """The curve that `make` runs, if all of its runs have a result."""
+    try:
+        curve = Curve(make(), base)
+    except _core.Interrupted as stopped:
+        stopped.result = Curve(stopped.result, base)
+        raise
     if not curve.failures:
         return curve
     failure = _core.SimulationError("\n".join(curve.failures))

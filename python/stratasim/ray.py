@@ -1,6 +1,6 @@
 """Points of a sweep as tasks on a Ray cluster (the extra `ray`)."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from . import _core
@@ -8,7 +8,9 @@ from . import _core
 __all__ = ["run_points"]
 
 
-def run_points(experiments: list[tuple[str, str, str]]) -> Iterator[tuple[int, str, str | None]]:
+def run_points(
+    experiments: list[tuple[str, str, str]],
+) -> Generator[tuple[int, str, Exception | None], None, None]:
     """Runs experiments (JSON text, folder of relative paths, name), one task each.
 
     Yields, in the order in which they end, the place in the list, the result as JSON text, and what went
@@ -31,16 +33,16 @@ def run_points(experiments: list[tuple[str, str, str]]) -> Iterator[tuple[int, s
                 outcome = ray.get(ended)
             except ray.exceptions.RayError as failure:
                 # the machine went away, or ran out of memory
-                outcome = "", str(failure)
+                outcome = "", _core.SimulationError(str(failure))
             yield place, *outcome
     finally:
         for task in pending:
             ray.cancel(task, force=True)
 
 
-def _run(text: str, base: str, name: str) -> tuple[str, str | None]:
+def _run(text: str, base: str, name: str) -> tuple[str, Exception | None]:
     """Runs one experiment on a machine of the cluster."""
     try:
         return _core.run_point(text, base, name), None
     except (_core.ConfigError, _core.SimulationError) as error:
-        return "", str(error)
+        return "", error

@@ -86,7 +86,8 @@ def simulate(
         tasks altogether. What it raises ends the run.
 
     Raises ConfigError for bad input and SimulationError for a run that cannot go on. Other threads of
-    Python run on meanwhile, and Ctrl-C ends the run.
+    Python run on meanwhile. Ctrl-C ends the run and raises Interrupted, a KeyboardInterrupt whose `result`
+    covers what ran until then.
     """
     built = _topology(topology, seed, base)
     document: dict[str, Any] = {"topology": built, "workload": _workload(workload), "seed": seed}
@@ -132,6 +133,9 @@ def run(
     record, ranks, window, trace, over_time, progress
         As in `simulate`. Open-loop traffic has no tasks: nothing can be recorded, and `progress` is told
         of none. Its numbers are in `Result.traffic`; `stratasim.traffic` runs many loads.
+
+    Raises what `simulate` does. Open-loop traffic that is stopped before its sample has begun has no
+    result, and Ctrl-C is a plain KeyboardInterrupt.
     """
     loaded = load(experiment, set, base)
     return _run(loaded, None, record, ranks, window, trace, over_time, progress)
@@ -178,7 +182,11 @@ def _run(
                 raise _core.ConfigError(
                     f"{name}: open-loop traffic has no tasks to show; `stratasim.traffic` draws it"
                 )
-        text, broken = experiment.run_traffic(progress=progress)
+        try:
+            text, broken = experiment.run_traffic(progress=progress)
+        except _core.Interrupted as stopped:
+            stopped.result = Result(stopped.result, base=experiment.base)
+            raise
         result = Result(text, base=experiment.base)
         if broken is None:
             return result
@@ -197,7 +205,7 @@ def _run(
             over_time=_watched(over_time),
             progress=progress,
         )
-    except _core.SimulationError as error:
+    except (_core.SimulationError, _core.Interrupted) as error:
         if isinstance(left := error.result, _core.Run):
             error.result = Result._of(left, experiment.base, during)
         raise

@@ -1,10 +1,12 @@
 """Sweeps: one experiment, many settings, on threads or on a Ray cluster."""
 
+import contextlib
 import json
 import os
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -70,7 +72,9 @@ def sweep(
     progress
         Called now and then with the points done and the points altogether.
 
-    Points that fail are in `Sweep.failures`. Ctrl-C ends the sweep; what is finished stays in `out`.
+    Points that fail are in `Sweep.failures`. Ctrl-C ends the sweep and raises Interrupted, a
+    KeyboardInterrupt whose `result` is the sweep with the points that were done, where any was; what is
+    finished stays in `out`.
     """
     folder = path_or_none("out", out, "folder")
     if backend not in ("threads", "ray"):
@@ -89,16 +93,23 @@ def sweep(
     threads = thread_count(threads)
     loaded = load(experiment, set, base)
     plan = loaded.sweep(replaced)
-    if folder is not None:
-        failures = _fill(loaded, plan, Path(folder), threads, force, backend, progress)
-        swept = Sweep._of(plan, Path(folder), loaded.base, failures)
-        plan.write(folder, sorted(failures.items()))
-        _tell_absent(plan, folder)
-        return swept
-    with tempfile.TemporaryDirectory(prefix="stratasim-") as kept:
-        failures = _fill(loaded, plan, Path(kept), threads, force, backend, progress)
-        _tell_absent(plan, kept)
-        return Sweep._of(plan, Path(kept), loaded.base, failures)
+    errors: dict[int, Exception] = {}
+    with contextlib.ExitStack() as stack:
+        made = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="stratasim-"))
+        try:
+            _fill(loaded, plan, Path(made), threads, force, backend, progress, errors)
+        except KeyboardInterrupt:
+            swept = Sweep._of(plan, Path(made), loaded.base, errors)
+            if not any(swept.results):
+                raise
+            stopped = _core.Interrupted("stopped; `result` has what there was by then")
+            stopped.result = swept
+            raise stopped from None
+        swept = Sweep._of(plan, Path(made), loaded.base, errors)
+        if folder is not None:
+            plan.write(folder, [(index, str(error)) for index, error in sorted(errors.items())])
+        _tell_absent(plan, made)
+    return swept
 
 
 def _tell_absent(plan: _core.SweepPlan, out: str) -> None:
@@ -115,76 +126,91 @@ def _fill(
     force: bool,
     backend: str,
     progress: Callable[[int, int], object] | None,
-) -> dict[int, str]:
-    """Runs what has no result in `out` yet. Returns what went wrong, by point."""
+    errors: dict[int, Exception],
+) -> None:
+    """Runs what has no result in `out` yet. What goes wrong is in `errors`, by point, however it ends."""
     if backend == "threads":
-        return dict(plan.run(os.fspath(out), threads=threads, force=force, progress=progress))
+        failed, raised = plan.run(os.fspath(out), threads=threads, force=force, progress=progress)
+        errors.update(failed)
+        if raised is not None:
+            raise raised
+        return
     there = {} if force else dict.fromkeys(plan.finished(os.fspath(out)))
     # equal points are run once
     missing = {digest: index for index, digest in reversed(list(enumerate(plan.digests)))}
     indices = sorted(index for digest, index in missing.items() if digest not in there)
     from .ray import run_points
 
-    failures = {}
     # processes of the cluster have current folders of their own
     base = os.path.abspath(experiment.base)
     experiments = [(plan.spec(index), base, experiment.name) for index in indices]
-    for done, (place, text, error) in enumerate(run_points(experiments), 1):
-        if error is not None:
-            failures[indices[place]] = error
-        else:
-            plan.keep(os.fspath(out), indices[place], text)
-        if progress is not None:
-            progress(len(plan.digests) - len(indices) + done, len(plan.digests))
-    return failures
+    # what is under way is cancelled at once, whatever holds on to an exception
+    with contextlib.closing(run_points(experiments)) as ended:
+        for done, (place, text, error) in enumerate(ended, 1):
+            if error is not None:
+                errors[indices[place]] = error
+            else:
+                plan.keep(os.fspath(out), indices[place], text)
+            if progress is not None:
+                progress(len(plan.digests) - len(indices) + done, len(plan.digests))
 
 
 class Sweep(Sequence[Result]):
     """The outcome of a sweep: its results, in the order of its points.
 
-    `sweep[i]` is the result of point `i`; a point that failed raises its error.
+    `sweep[i]` is the result of point `i`; a point that failed raises its error, which is that of the same
+    run alone: ConfigError where its settings make no experiment, SimulationError where it could not go on.
     """
 
     def __init__(
         self,
         settings: list[dict[str, Any]],
         results: list[Result | None],
-        failures: dict[int, str],
+        errors: dict[int, Exception],
+        absent: dict[int, Exception],
         numbers: dict[str, Any],
         notes: list[str],
     ) -> None:
         """The parts of a sweep; made by `stratasim.sweep`."""
         self.settings = settings
         """The settings of each point, by dotted path; `case` is the name of its case."""
-        self.failures = failures
+        self.failures = {index: str(error) for index, error in errors.items()}
         """What went wrong, by point."""
+        # why points have no result: these, and those that did not run
+        self._errors = {**absent, **errors}
         self.notes = notes
         """What the results say beside their numbers, once each, with the settings of those that say it."""
         self._results = results
         self._numbers = numbers
 
     @classmethod
-    def _of(cls, plan: _core.SweepPlan, out: Path, base: str, failures: dict[int, str]) -> "Sweep":
+    def _of(cls, plan: _core.SweepPlan, out: Path, base: str, errors: dict[int, Exception]) -> "Sweep":
         paths = [path for path, _ in plan.columns]
         digests = plan.digests
         points = range(len(digests))
         settings = [dict(zip(paths, json.loads(plan.settings(index)), strict=True)) for index in points]
         # equal points were run once
-        failed = {digests[index]: error for index, error in failures.items()}
-        results: list[Result | None] = []
-        for index, digest in enumerate(digests):
-            if digest in failed:
-                results.append(None)
-                continue
-            path = Path(plan.result_path(os.fspath(out), index))
-            results.append(Result(path.read_text(encoding="utf-8"), base=base))
-        every = {index: failed[digest] for index, digest in enumerate(digests) if digest in failed}
+        failed = {digests[index]: error for index, error in errors.items()}
         folder = os.fspath(out)
-        return cls(settings, results, every, json.loads(plan.numbers(folder)), plan.notes(folder))
+        there = set(plan.finished(folder))
+        results: list[Result | None] = []
+        every: dict[int, Exception] = {}
+        absent: dict[int, Exception] = {}
+        for index, digest in enumerate(digests):
+            if digest in there and digest not in failed:
+                path = Path(plan.result_path(folder, index))
+                results.append(Result(path.read_text(encoding="utf-8"), base=base))
+                continue
+            results.append(None)
+            if digest in failed:
+                every[index] = failed[digest]
+            else:
+                absent[index] = _core.SimulationError("this point did not run: the sweep was stopped before")
+        return cls(settings, results, every, absent, json.loads(plan.numbers(folder)), plan.notes(folder))
 
     @property
     def results(self) -> list[Result | None]:
-        """The result of each point; None for one that failed."""
+        """The result of each point; None for one that failed, or did not run before the sweep was stopped."""
         return list(self._results)
 
     @cached_property
@@ -209,11 +235,13 @@ class Sweep(Sequence[Result]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         if (result := self._results[index]) is None:
-            raise _core.SimulationError(self.failures[index % len(self)])
+            raise copy(self._errors[index % len(self)])
         return result
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
+        if left := len(self._errors) - len(self.failures):
+            failed += f", {left} without a result"
         varied = ", ".join(self.settings[0]) if self.settings else "nothing"
         return f"<Sweep of {len(self)} points over {varied}{failed}>"
 

@@ -174,11 +174,30 @@ def test_ctrl_c_ends_a_run() -> None:
     started = time.monotonic()
     press.start()
     # thousands of iterations, so minutes
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         ss.run(LONG, set={"workload.iterations": 1000}, record=None)
     assert time.monotonic() - started < 20
+    assert isinstance(stopped.value, ss.Interrupted)
+    assert stopped.value.result.stopped
     # and the process goes on
     assert ss.simulate(RING, ALL_REDUCE).makespan_s > 0
+
+
+def test_what_ran_until_ctrl_c_is_the_result_of_the_exception() -> None:
+    def progress(simulated_s: float, done: int, tasks: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ss.Interrupted) as stopped:
+        ss.run(LONG, set={"workload.iterations": 1000}, progress=progress)
+    result = stopped.value.result
+    assert result.stopped
+    assert result.binding is None
+    assert "stopped at" in str(result)
+    # with the columns that were asked for, as far as they go
+    assert 0 < result.tasks["end_s"].max() <= result.makespan_s
+    assert result.spec["workload"]["iterations"] == 1000
+    assert ss.Interrupted("x").result is None
 
 
 def test_threads_run_side_by_side_and_agree() -> None:

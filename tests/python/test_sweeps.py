@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import pickle
 import sys
 import types
 from collections.abc import Callable
@@ -98,7 +99,7 @@ def test_a_point_that_fails_leaves_the_others_alone() -> None:
     assert list(swept.failures) == [1]
     assert "topology.nodes" in swept.failures[1]
     assert [result is None for result in swept.results] == [False, True, False]
-    with pytest.raises(ss.SimulationError, match=r"topology\.nodes"):
+    with pytest.raises(ss.ConfigError, match=r"topology\.nodes"):
         _ = swept[1]
     assert len(swept[::2]) == 2
     assert swept.table.rows == 2
@@ -138,8 +139,20 @@ def test_ctrl_c_in_progress_ends_the_sweep_and_keeps_what_is_finished(tmp_path: 
         if done:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        ss.sweep(EXPERIMENT, {"workload.iterations": list(range(1, 4000))}, out=tmp_path, progress=progress)
+    values = list(range(1, 4000))
+    for out in (tmp_path, None):
+        with pytest.raises(ss.Interrupted) as stopped:
+            # the second point is none
+            ss.sweep(EXPERIMENT, {"workload.iterations": [1, 0, *values[1:]]}, out=out, progress=progress)
+        swept = stopped.value.result
+        assert len(swept) == len(swept.settings) == 4000
+        ran = [result for result in swept.results if result is not None]
+        assert 0 < len(ran) < 3999
+        assert swept.table.rows == len(ran)
+        assert swept[0].makespan_s > 0
+        with pytest.raises(ss.SimulationError, match="did not run: the sweep was stopped"):
+            _ = swept[-1]
+        assert f"{4000 - len(ran) - len(swept.failures)} without a result" in repr(swept)
     kept = len(list((tmp_path / "points").glob("*.json")))
     assert 0 < kept < 3999
 
@@ -207,6 +220,41 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     monkeypatch.setitem(sys.modules, "ray", module)
     importlib.import_module("stratasim.ray")
     return module
+
+
+def test_a_point_that_fails_raises_what_its_run_alone_does(ray: StandIn) -> None:
+    task = {"kind": "compute", "flops": "1 TFLOP", "precision": "fp32"}
+    vertices = [{**task, "name": "first", "ranks": [0]}, {**task, "name": "last", "ranks": [3]}]
+    steps = {"topology": {**RING, "compute": "H100"}, "workload": {"kind": "graph", "vertices": vertices}}
+    # packets in a circle, each waiting for the next one
+    circle = {
+        "topology": {"kind": "ring", "nodes": 6, "bandwidth": "32 GB/s", "latency": "2 ns"},
+        "network": {
+            "kind": "flit",
+            "deadlock-check": False,
+            "flit-bytes": "32 B",
+            "router": {"virtual-channels": 1, "buffer-flits": 2},
+            "routing": {"kind": "shortest-path", "layers": 1},
+        },
+        "traffic": {"load": 0.02, "flits": 8},
+    }
+    for experiment, settings, kind, words in [
+        (steps, {"topology.nodes": 2}, ss.ConfigError, "rank 3 does not exist"),
+        (circle, {"traffic.load": 0.6}, ss.SimulationError, "the network stands still"),
+    ]:
+        with pytest.raises(kind, match=words):
+            ss.run(experiment, set=settings)
+        for backend in ("threads", "ray"):
+            swept = ss.sweep(experiment, cases={"good": {}, "bad": settings}, backend=backend)  # type: ignore[arg-type]
+            for again in (swept, pickle.loads(pickle.dumps(swept))):
+                assert again[0].digest
+                assert words in again.failures[1]
+                # each time an error of its own, not one with the places of the last time
+                with pytest.raises(kind, match=words) as first:
+                    _ = again[1]
+                with pytest.raises(kind, match=words) as second:
+                    _ = again[-1]
+                assert first.value is not second.value
 
 
 def test_points_on_ray_are_those_on_threads(ray: StandIn, tmp_path: Path) -> None:
@@ -294,6 +342,7 @@ def test_a_sweep_that_is_stopped_cancels_what_is_under_way(ray: StandIn) -> None
     def progress(done: int, points: int) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(ss.Interrupted) as stopped:
         ss.sweep(EXPERIMENT, PRODUCT, backend="ray", progress=progress)
     assert len(ray.cancelled) == 3
+    assert [result is None for result in stopped.value.result.results] == [True, True, True, False]

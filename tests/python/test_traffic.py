@@ -233,6 +233,44 @@ def test_what_progress_raises_ends_the_curve() -> None:
         ss.traffic(MESH, [0.1], set={"traffic.measure.window": 100_000}, progress=stop)
 
 
+def test_what_was_done_at_ctrl_c_is_the_result_of_the_exception(tmp_path: Path) -> None:
+    def after_a_run(done: int, runs: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    long = {"traffic.measure.window": 1000}
+    loads = np.linspace(0.01, 0.3, 1000)
+    with pytest.raises(ss.Interrupted) as stopped:
+        ss.traffic(MESH, loads, set=long, out=tmp_path, threads=1, progress=after_a_run)
+    curve = stopped.value.result
+    assert 0 < len(curve) == curve.table.rows == len(curve.results) < 1000
+    # those are there for the next call
+    load = curve.loads[-1]
+    assert ss.traffic(MESH, [load], set=long, out=tmp_path).found == 1
+
+    def at_once(*_: float) -> None:
+        raise KeyboardInterrupt
+
+    # nothing to tell by then
+    with pytest.raises(KeyboardInterrupt) as nothing:
+        ss.traffic(MESH, [0.1], set={"traffic.measure.window": 100_000}, progress=at_once)
+    assert not isinstance(nothing.value, ss.Interrupted)
+    with pytest.raises(KeyboardInterrupt) as nothing:
+        ss.run(MESH, set={"traffic.measure.window": 1_000_000}, progress=at_once)
+    assert not isinstance(nothing.value, ss.Interrupted)
+
+    def in_the_sample(simulated_s: float, *_: int) -> None:
+        # a cycle takes a nanosecond
+        if simulated_s > 12_000e-9:
+            raise KeyboardInterrupt
+
+    measure = {"window": 10_000, "warm-up": 1000, "windows": 30, "most-windows": 1000, "precision": 1e-6}
+    with pytest.raises(ss.Interrupted) as one:
+        ss.run(MESH, set={"traffic.measure": measure}, progress=in_the_sample)
+    assert one.value.result.stopped
+    assert one.value.result.traffic["packet_latency_cycles"]["count"] > 0
+
+
 def test_progress_says_how_far_simulated_time_has_come() -> None:
     seen: list[float] = []
     longer = {"traffic.load": 0.3, "traffic.measure.window": 20_000, "traffic.measure.windows": 10}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::{create_exception, intern};
 use stratasim_core::BuildError;
@@ -20,6 +20,25 @@ create_exception!(
     PyRuntimeError,
     "A run that could not go on, or broke a physical invariant.\n\nThe text names the tasks that wait, or what was violated. `result` is the Result of a run that\nended but violates an invariant, None otherwise; `curve`, where it is set, has the loads of a curve that did run."
 );
+
+create_exception!(
+    stratasim,
+    Interrupted,
+    PyKeyboardInterrupt,
+    "Ctrl-C ended a call that had something to tell by then.\n\n`result` is what the call would have returned: the Result of a run, up to the moment in which it was stopped (its\n`stopped` is True); a Curve of the loads that were done; a Sweep whose other points have no result."
+);
+
+/// What a call raises that stopped because `raised` was: after Ctrl-C with what there is by then.
+pub(crate) fn interrupted<'py>(py: Python<'py>, raised: PyErr, left: impl IntoPyObject<'py>) -> PyErr {
+    if !raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return raised;
+    }
+    let made = Interrupted::new_err("stopped; `result` has what there was by then");
+    match made.value(py).setattr(intern!(py, "result"), left) {
+        Ok(()) => made,
+        Err(error) => error,
+    }
+}
 
 /// What Python calls the changes that the command takes as `--set`.
 pub(crate) const SET: &str = "set";

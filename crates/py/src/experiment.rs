@@ -13,7 +13,7 @@ use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Sp
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace};
 
-use crate::error::{change, in_file, misfit, raise};
+use crate::error::{change, in_file, interrupted, misfit, raise};
 use crate::filter::{RankArgument, filter};
 use crate::run::Run;
 use crate::sweep::SweepPlan;
@@ -42,6 +42,8 @@ struct Watching {
 enum Failure {
     Error(Error),
     Raised(PyErr),
+    /// What stopped a run, and what there was of it by then.
+    Stopped(PyErr, Box<Run>),
 }
 
 impl<E: Into<Error>> From<E> for Failure {
@@ -55,6 +57,7 @@ impl Failure {
         match self {
             Self::Error(error) => raise(py, &error),
             Self::Raised(error) => error,
+            Self::Stopped(error, left) => interrupted(py, error, *left),
         }
     }
 }
@@ -241,16 +244,17 @@ impl Experiment {
         if let Some(tracing) = tracing {
             tracing.finish().and_then(AtomicFile::commit).map_err(fail)?;
         }
-        if let Some(error) = watch.into_raised() {
-            return Err(Failure::Raised(error));
-        }
-        let mut result = outcome?;
+        let raised = watch.into_raised();
+        let mut result = match outcome {
+            Ok(result) => result,
+            Err(error) => return Err(raised.map_or_else(|| error.into(), Failure::Raised)),
+        };
         if let Some(over_time) = over_time {
             let end = Time::ZERO + Duration::from_secs_f64(result.makespan_s);
             over_time.tell(&mut result, end, &labels);
         }
         let (recorded, delivered) = columns.map(|columns| (columns.tasks, columns.messages)).unzip();
-        Ok(Run {
+        let run = Run {
             result,
             topology,
             program,
@@ -259,7 +263,11 @@ impl Experiment {
             tasks: Mutex::new(recorded),
             messages: Mutex::new(delivered.filter(|_| messages)),
             flows: Mutex::new(messages.then(|| std::mem::take(&mut prepared.report.flows))),
-        })
+        };
+        match raised {
+            None => Ok(run),
+            Some(error) => Err(Failure::Stopped(error, Box::new(run))),
+        }
     }
 
     /// The document without what it says to run besides.

@@ -30,7 +30,7 @@ mod _core {
     #[pymodule_export]
     use crate::command::{explain, main};
     #[pymodule_export]
-    use crate::error::{ConfigError, SimulationError};
+    use crate::error::{ConfigError, Interrupted, SimulationError};
     #[pymodule_export]
     use crate::experiment::Experiment;
     #[pymodule_export]
@@ -55,7 +55,8 @@ mod _core {
         // those that Python raises have them, too
         let py = module.py();
         py.get_type::<ConfigError>().setattr("position", py.None())?;
-        py.get_type::<SimulationError>().setattr("result", py.None())
+        py.get_type::<SimulationError>().setattr("result", py.None())?;
+        py.get_type::<Interrupted>().setattr("result", py.None())
     }
 
     #[pymodule_export]

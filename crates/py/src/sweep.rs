@@ -19,6 +19,9 @@ pub(crate) struct SweepPlan {
     pub(crate) sweep: Sweep,
 }
 
+/// What went wrong at points, by their index.
+type Failures = Vec<(usize, PyErr)>;
+
 /// Counts points, and stops when asked to.
 #[derive(Default)]
 struct Counting {
@@ -78,8 +81,8 @@ impl SweepPlan {
         py.detach(write).map_err(|error| raise(py, &Error::file(&path, &error)))
     }
 
-    /// Runs the points that have no result in `out`. Returns what went wrong, by index, in the words
-    /// of the command; Ctrl-C, and what `progress` raises, keep the finished points.
+    /// Runs the points that have no result in `out`. Returns what went wrong, by index, as each would have raised it
+    /// alone, and what ended the sweep before all were done: Ctrl-C, or `progress`. The finished points are kept.
     ///
     /// `progress` is called about twenty times a second with points done and points altogether.
     #[pyo3(signature = (out, *, threads=None, force=false, progress=None))]
@@ -90,17 +93,18 @@ impl SweepPlan {
         threads: Option<usize>,
         force: bool,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Vec<(usize, String)>> {
+    ) -> PyResult<(Failures, Option<PyErr>)> {
         let options = RunOptions { threads, shard: None, force };
         let counting = Counting::default();
         let progress = progress.map(|progress| progress.clone().unbind());
         let ask = |py: Python<'_>| self.tell(py, progress.as_ref(), &counting);
-        let finished = beside(py, &counting.stop, ask, || self.sweep.run(&out, &options, &counting))?;
-        let finished = finished.map_err(|error| raise(py, &error))?;
+        let (finished, asked) = beside(py, &counting.stop, ask, || self.sweep.run(&out, &options, &counting));
+        let finished = match finished {
+            Ok(finished) => finished,
+            Err(error) => return Err(asked.err().unwrap_or_else(|| raise(py, &error))),
+        };
         let failures = finished.failures.into_iter();
-        Ok(failures
-            .map(|failure| (failure.index, failure.error.render(false, Error::UNBROKEN).trim().to_owned()))
-            .collect())
+        Ok((failures.map(|failure| (failure.index, raise(py, &failure.error))).collect(), asked.err()))
     }
 
     /// Names of numbers that are asked for and that no point with a result in `out` has.
@@ -167,7 +171,8 @@ pub(crate) fn run_point(py: Python<'_>, text: &str, base: PathBuf, name: &str) -
     let document = Document::from_json(name, text).map_err(|error| misfit(py, error))?;
     let stop = AtomicBool::new(false);
     let asked = || stop.load(Ordering::Relaxed);
-    let result = beside(py, &stop, |_| Ok(()), || run_document(&document, &base, &asked))?;
+    let (result, raised) = beside(py, &stop, |_| Ok(()), || run_document(&document, &base, &asked));
+    raised?;
     result.map(|result| result.to_json()).map_err(|error| raise(py, &error))
 }
 

@@ -14,7 +14,7 @@ use stratasim_experiment::traffic::{
 use stratasim_experiment::{ConfigError, Document, Error, Traffic};
 use stratasim_report::RunResult;
 
-use crate::error::{SET, raise};
+use crate::error::{SET, interrupted, raise};
 use crate::picture::Picture;
 use crate::watch::beside;
 
@@ -202,7 +202,12 @@ fn curve<S: Subject>(
             Ok(TrafficCurve { curve, found: kept.found() })
         }
     };
-    beside(py, &counting.stop, tell, work)?.map_err(|error: Error| raise(py, &error))
+    let (curve, asked): (Result<TrafficCurve, Error>, _) = beside(py, &counting.stop, tell, work);
+    match (curve, asked) {
+        (Ok(curve), Err(raised)) if !curve.curve.points.is_empty() => Err(interrupted(py, raised, curve)),
+        (_, Err(raised)) => Err(raised),
+        (curve, Ok(())) => curve.map_err(|error| raise(py, &error)),
+    }
 }
 
 /// A curve of an experiment, by our rules or by BookSim2's.
@@ -294,7 +299,11 @@ pub(crate) fn run(
         progress.map_or(Ok(()), |progress| progress.call1(py, (simulated_s, 0, 0)).map(drop))
     };
     let work = || traffic.run(&watch, None, started);
-    let result = beside(py, &watch.stop, tell, work)?.map_err(|error| raise(py, &error))?;
+    let result = match beside(py, &watch.stop, tell, work) {
+        (Ok(result), Err(raised)) => return Err(interrupted(py, raised, result.to_json())),
+        (Err(_), Err(raised)) => return Err(raised),
+        (result, Ok(())) => result.map_err(|error| raise(py, &error))?,
+    };
     let broken = result.checks.iter().find(|check| !check.ok);
     let broken = broken
         .map(|check| format!("{}: {}", check.name, check.violations.first().map_or("", String::as_str)));

@@ -12,14 +12,14 @@ use stratasim_core::observe::{Event, Interests, Observer};
 const EVERY: Duration = Duration::from_millis(50);
 
 /// Does `work` on another thread, without the interpreter, and calls `ask` now and then: this thread stays free to
-/// hear Ctrl-C, which other threads of Python do not. What `ask` raises sets `stop`, and is raised once `work`
-/// has ended.
+/// hear Ctrl-C, which other threads of Python do not. What `ask` raises sets `stop`, and is told once `work`
+/// has ended, beside what that came to.
 pub(crate) fn beside<T: Send>(
     py: Python<'_>,
     stop: &AtomicBool,
     ask: impl Fn(Python<'_>) -> PyResult<()> + Send + Sync,
     work: impl FnOnce() -> T + Send,
-) -> PyResult<T> {
+) -> (T, PyResult<()>) {
     let (ended, asked) = py.detach(|| {
         std::thread::scope(|scope| {
             let running = scope.spawn(work);
@@ -32,8 +32,7 @@ pub(crate) fn beside<T: Send>(
             (running.join(), asked)
         })
     });
-    asked?;
-    Ok(ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    (ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), asked)
 }
 
 /// Stops a run when Python has a signal to handle (Ctrl-C) or the progress function raises.
