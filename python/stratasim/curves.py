@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .notebook import table
 from .result import Columns, Result, columns
+from .saved import read_list
 from .simulation import load
 from .spec import brief, called, number, path_of, path_or_none, settings, thread_count, whole
 
@@ -137,6 +138,22 @@ class Curve:
         self._core = core
         self._base = base
 
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Curve":
+        """The curve in the `results.json` that `stratasim.traffic`, `write` or the command left in a folder.
+
+        `path` is the file or its folder. Results of runs are read from the folder `points` beside it, where
+        the runs of `out` are kept; without them all is there but `results`.
+
+        Raises ConfigError when the file holds no curve.
+        """
+        text, _, file = read_list(path, "curve")
+        try:
+            core = _core.TrafficCurve.read(text, file.parent)
+        except ValueError as error:
+            raise _core.ConfigError(f"{file}: {error}") from None
+        return cls(core, os.fspath(file.parent))
+
     @cached_property
     def data(self) -> dict[str, Any]:
         """Everything, as in the file `results.json` of the command."""
@@ -144,8 +161,16 @@ class Curve:
 
     @cached_property
     def results(self) -> list[list[Result]]:
-        """The results of each load, in order of load: one for each seed."""
-        return [[Result(text, base=self._base) for text in texts] for _, texts in self._core.results()]
+        """The results of each load, in order of load: one for each seed.
+
+        Raises ConfigError for a curve that was read from a file without them.
+        """
+        if (found := self._core.results()) is None:
+            raise _core.ConfigError(
+                "no results: this curve was read from a file, and its runs are not in a folder `points` "
+                "beside that; `data` has their statistics"
+            )
+        return [[Result(text, base=self._base) for text in texts] for _, texts in found]
 
     @property
     def loads(self) -> list[float]:
@@ -237,5 +262,5 @@ class Curve:
         return table(self.table, repr(self))
 
 
-def _restored(text: str, results: list[tuple[float, list[str]]], found: int, base: str) -> Curve:
+def _restored(text: str, results: list[tuple[float, list[str]]] | None, found: int, base: str) -> Curve:
     return Curve(_core.TrafficCurve.restore(text, results, found), base)

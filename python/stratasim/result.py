@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .notebook import table
+from .saved import instead, parsed, read_text
 from .spec import Placed, brief, file_of, number, path_or_none, recorded_ranks, recorded_window, whole, words
 
 if TYPE_CHECKING:
@@ -84,18 +85,16 @@ class Result:
     def read(cls, path: str | os.PathLike[str]) -> "Result":
         """The result in a file that `write_json`, or the command with `--json`, wrote.
 
-        Raises ConfigError when the file holds none.
+        Raises ConfigError when the file holds none. `Curve.read` and `Sweep.read` read what curves and
+        sweeps wrote.
         """
         path = Path(file_of(path))
+        text = read_text(path, "result")
         try:
-            text = path.read_text(encoding="utf-8")
             _core.check_result(text)
-        except OSError as error:
-            raise _core.ConfigError(f"{path}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise _core.ConfigError(f"{path}: this is no result, but no UTF-8 text") from None
         except ValueError as error:
-            raise _core.ConfigError(f"{path}: {error}") from None
+            why = instead(parsed(path, text, "result"), "result") or error
+            raise _core.ConfigError(f"{path}: {why}") from None
         return cls(text, base=os.fspath(path.parent))
 
     @cached_property

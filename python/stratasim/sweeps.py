@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _core
 from .notebook import table
 from .result import Columns, Result, columns
+from .saved import read_list
 from .simulation import load
 from .spec import called, encode, path_or_none, settings, thread_count
 
@@ -107,7 +108,7 @@ def sweep(
             raise stopped from None
         swept = Sweep._of(plan, Path(made), loaded.base, errors)
         if folder is not None:
-            plan.write(folder, [(index, str(error)) for index, error in sorted(errors.items())])
+            plan.write(folder, sorted(errors.items()))
         _tell_absent(plan, made)
     return swept
 
@@ -208,9 +209,50 @@ class Sweep(Sequence[Result]):
                 absent[index] = _core.SimulationError("this point did not run: the sweep was stopped before")
         return cls(settings, results, every, absent, json.loads(plan.numbers(folder)), plan.notes(folder))
 
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Sweep":
+        """The sweep in the `results.json` that `stratasim.sweep` or the command wrote into a folder.
+
+        `path` is the file or its folder. Results are read from the folder `points` beside it; a point whose
+        file is gone has none, and says so when it is asked for.
+
+        Raises ConfigError when the file holds no sweep.
+        """
+        _, data, file = read_list(path, "sweep")
+        settings: list[dict[str, Any]] = []
+        results: list[Result | None] = []
+        errors: dict[int, Exception] = {}
+        absent: dict[int, Exception] = {}
+        try:
+            failures = {failure["point"]: failure for failure in data.get("failures", [])}
+            points = [
+                {"settings": {**row["settings"]}, "numbers": {**row["numbers"]}} for row in data["points"]
+            ]
+            rows = iter(data["points"])
+            for index in range(len(failures) + len(points)):
+                if index in failures:
+                    failure = failures[index]
+                    kind = _core.ConfigError if failure["exit_code"] == 2 else _core.SimulationError
+                    errors[index] = kind(str(failure["error"]))
+                    settings.append({**failure["settings"]})
+                    results.append(None)
+                    continue
+                row = next(rows)
+                settings.append({**row["settings"]})
+                point = file.parent / "points" / f"{row['digest']}.json"
+                try:
+                    results.append(Result.read(point))
+                except _core.ConfigError as error:
+                    absent[index] = error
+                    results.append(None)
+            notes = data.get("notes") or [note for row in data["points"] for note in row.get("notes", [])]
+            return cls(settings, results, errors, absent, {"points": points}, list(dict.fromkeys(notes)))
+        except (AttributeError, KeyError, StopIteration, TypeError) as error:
+            raise _core.ConfigError(f"{file}: this is no sweep of this version: {error!r}") from None
+
     @property
     def results(self) -> list[Result | None]:
-        """The result of each point; None for one that failed, or did not run before the sweep was stopped."""
+        """The result of each point; None for one that failed, did not run, or whose file is gone."""
         return list(self._results)
 
     @cached_property

@@ -260,8 +260,8 @@ def test_an_experiment_has_a_path_of_any_kind(tmp_path: Path) -> None:
     ("content", "words"),
     [
         (b"{}", "missing field `stratasim`"),
-        (b"", "EOF while parsing"),
-        (b'{"title": ', "EOF while parsing"),
+        (b"", "the text is no JSON, or cut short: Expecting value: line 1 column 1"),
+        (b'{"title": ', "the text is no JSON, or cut short: Expecting value: line 1 column 11"),
         (b"[]", "line 1"),
         (b"\xff\xfe", "no UTF-8 text"),
     ],
@@ -272,6 +272,80 @@ def test_a_file_that_holds_no_result_is_named(content: bytes, words: str, tmp_pa
     with pytest.raises(ss.ConfigError, match=words) as raised:
         ss.Result.read(path)
     assert str(raised.value).startswith(f"{path}: this is no result")
+
+
+def test_a_file_of_another_kind_is_told_with_what_reads_it(tmp_path: Path, result: ss.Result) -> None:
+    mesh = {
+        "topology": {"kind": "mesh", "dimensions": [2, 2], "bandwidth": "32 GB/s", "latency": "1 ns"},
+        "network": {"kind": "flit", "flit-bytes": "32 B"},
+        "traffic": {"load": 0.1, "measure": {"window": 100}},
+    }
+    ss.traffic(mesh, [0.1], out=tmp_path / "curve")
+    ss.sweep({"topology": RING, "workload": ALL_REDUCE}, {"seed": [1, 2]}, out=tmp_path / "sweep")
+    curve, sweep = (tmp_path / name / "results.json" for name in ("curve", "sweep"))
+    one, several, experiment = (tmp_path / f"{name}.json" for name in ("one", "several", "experiment"))
+    result.write_json(one)
+    several.write_text(json.dumps([result.data, result.data]), encoding="utf-8")
+    experiment.write_text(json.dumps({"topology": RING, "workload": ALL_REDUCE}), encoding="utf-8")
+    kinds = {
+        "the result of one run": (one, "stratasim.Result.read reads it", ss.Result.read),
+        "a load-latency curve": (curve, "stratasim.Curve.read reads it", ss.Curve.read),
+        "the points of a sweep": (sweep, "stratasim.Sweep.read reads them", ss.Sweep.read),
+        "a list of results": (several, r"stratasim.Result\(json.dumps\(entry\)\)", None),
+        "an experiment": (experiment, "stratasim.run runs it", None),
+    }
+    for wanted, (_, _, read) in kinds.items():
+        for found, (path, remedy, _) in kinds.items():
+            if read is None:
+                continue
+            if found == wanted:
+                read(path)
+                continue
+            with pytest.raises(
+                ss.ConfigError, match=f"^{path}: this is {found}, not {wanted}; {remedy}"
+            ) as raised:
+                read(path)
+            assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("read", [ss.Curve.read, ss.Sweep.read], ids=["curve", "sweep"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"title": "x", "points": [{}]}',
+        b'{"title": "x", "points": [{}], "saturation_load_flits_per_cycle": null}',
+        b'{"title": "x", "points": [], "failures": [{"point": 0}]}',
+        b'{"title": "x", "points": [], "failures": 7}',
+    ],
+    ids=lambda content: content[:50].decode(errors="replace"),
+)
+def test_a_file_that_holds_no_curve_or_sweep_is_named(
+    read: Callable[[Path], object], content: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "results.json"
+    path.write_bytes(content)
+    for given in (path, tmp_path):
+        with pytest.raises(ss.ConfigError, match="this is ") as raised:
+            read(given)
+        assert str(raised.value).startswith(f"{path}: ")
+        assert "\n" not in str(raised.value)
+    with pytest.raises(ss.ConfigError, match=r"none\.json: No such file"):
+        read(tmp_path / "none.json")
+
+
+def test_a_file_of_a_curve_that_is_cut_short_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text('{"title": "x", "points": [{"load_fl', encoding="utf-8")
+    for read in (ss.Result.read, ss.Curve.read, ss.Sweep.read):
+        with pytest.raises(ss.ConfigError, match=f"^{path}: this is no ") as raised:
+            read(path)
+        assert "the text is no JSON, or cut short: " in str(raised.value)
 
 
 def test_a_result_that_cannot_be_read_is_a_config_error(tmp_path: Path) -> None:

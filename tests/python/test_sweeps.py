@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import pickle
+import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -117,6 +118,43 @@ def test_a_folder_says_what_failed_and_keeps_the_page_of_earlier_results(tmp_pat
     (failure,) = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["failures"]
     assert failure["point"] == 0
     assert failure["error"].startswith("`")
+
+
+def test_a_sweep_is_read_from_the_folder_that_it_was_written_to(
+    tmp_path: Path, run_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    out = tmp_path / "swept"
+    cases = {"flows": {}, "constants": {"network": {"kind": "message"}}}
+    # of one node there is no ring, also where that is said twice
+    swept = ss.sweep(EXPERIMENT, {"topology.nodes": [4, 1, 8]}, cases=cases, out=out)
+    file = tmp_path / "sweep.json"
+    section = {
+        "product": {"topology.nodes": [4, 1, 8]},
+        "case": [{"name": name, "set": values} for name, values in cases.items()],
+    }
+    file.write_text(json.dumps({**EXPERIMENT, "sweep": section}), encoding="utf-8")
+    assert run_command("sweep", file, "--out", tmp_path / "by command").returncode == 2
+    for path in (out, out / "results.json", tmp_path / "by command"):
+        again = ss.Sweep.read(path)
+        assert again.settings == swept.settings
+        assert [it and it.digest for it in again.results] == [it and it.digest for it in swept.results]
+        assert list(again.failures) == list(swept.failures) == [1, 4]
+        assert all("topology.nodes" in failure for failure in again.failures.values())
+        with pytest.raises(ss.ConfigError, match=r"topology\.nodes"):
+            _ = again[4]
+        assert again.notes == swept.notes != []
+        assert list(again.table) == list(swept.table)
+        assert again.table["makespan_s"].tolist() == swept.table["makespan_s"].tolist()
+        assert repr(again) == repr(swept)
+    # of results that are gone the numbers are still there
+    points = sorted((out / "points").glob("*.json"))
+    for point in points:
+        point.unlink()
+    again = ss.Sweep.read(out)
+    assert again.table.rows == swept.table.rows == len(points) == 4
+    assert "2 failed, 4 without a result" in repr(again)
+    with pytest.raises(ss.ConfigError, match=r"points.*\.json: No such file"):
+        _ = again[0]
 
 
 def test_a_bad_value_is_where_it_was_given(tmp_path: Path) -> None:

@@ -209,6 +209,38 @@ def test_a_curve_may_be_pickled(tmp_path: Path) -> None:
     assert pages == [path.read_bytes() for path in curve.write(tmp_path / "curve")]
 
 
+def test_a_curve_is_read_from_the_folder_that_it_was_written_to(tmp_path: Path) -> None:
+    router = {"network.router": {"virtual-channels": 4, "speculation": "separate"}}
+    curve = ss.traffic(MESH, [0.05, 0.1], saturation=0.2, seeds=2, set=router, out=tmp_path / "kept")
+    curve.write(tmp_path / "alone")
+
+    def check(again: ss.Curve) -> None:
+        assert again.data == curve.data
+        assert again.saturation == curve.saturation is not None
+        assert again.notes == curve.notes != []
+        assert list(again.table) == list(curve.table)
+        assert again.table.rows == curve.table.rows
+        drawn = {name: picture.svg() for name, picture in curve.pictures.items()}
+        assert {name: picture.svg() for name, picture in again.pictures.items()} == drawn
+        again.write(tmp_path / "again")
+        for name in ("table.csv", "results.json"):
+            written = (tmp_path / "again" / name).read_bytes()
+            assert written == (tmp_path / "alone" / name).read_bytes()
+
+    for path in (tmp_path / "kept", tmp_path / "kept" / "results.json"):
+        whole = ss.Curve.read(path)
+        check(whole)
+        check(pickle.loads(pickle.dumps(whole)))
+        assert whole.results == curve.results
+        page = tmp_path / "again" / "README.md"
+        assert page.read_bytes() == (tmp_path / "alone" / "README.md").read_bytes()
+    alone = ss.Curve.read(tmp_path / "alone")
+    for again in (alone, pickle.loads(pickle.dumps(alone))):
+        check(again)
+        with pytest.raises(ss.ConfigError, match="no results: this curve was read from a file, and its runs"):
+            _ = again.results
+
+
 def test_the_load_of_the_experiment_may_be_a_rate_or_a_search() -> None:
     rate = ss.traffic(MESH, set={"traffic.load": "3.2 GB/s"})
     assert rate.loads == [0.1]

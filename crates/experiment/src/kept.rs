@@ -14,15 +14,17 @@ use crate::error::Error;
 use crate::files;
 use crate::publish::FILES;
 
+/// Whether a file has the name of a result.
+fn is_result(entry: &std::fs::DirEntry) -> bool {
+    let name = entry.file_name().to_string_lossy().into_owned();
+    let digest = name.strip_suffix(".json");
+    digest.is_some_and(|digest| digest.len() == 32 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 /// Whether the page and the tables in the folder `out` are ours: they say so, or there are results beside them.
 fn is_ours(out: &Path) -> bool {
     let [.., results] = FILES;
-    let is_result = |entry: std::fs::DirEntry| {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let digest = name.strip_suffix(".json");
-        digest.is_some_and(|digest| digest.len() == 32 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
-    };
-    if std::fs::read_dir(folder(out)).is_ok_and(|entries| entries.flatten().any(is_result)) {
+    if std::fs::read_dir(folder(out)).is_ok_and(|entries| entries.flatten().any(|entry| is_result(&entry))) {
         return true;
     }
     let text = std::fs::read_to_string(out.join(results)).unwrap_or_default();
@@ -71,6 +73,13 @@ pub(crate) fn read(path: &Path, wanted: impl FnOnce(&RunResult) -> bool) -> Opti
     let text = std::fs::read_to_string(path).ok()?;
     let result = RunResult::from_json(&text).ok()?;
     (result.stratasim == env!("CARGO_PKG_VERSION") && wanted(&result)).then_some(result)
+}
+
+/// All results in the folder `out`, of whatever version of the program.
+pub(crate) fn all(out: &Path) -> impl Iterator<Item = RunResult> {
+    let entries = std::fs::read_dir(folder(out)).into_iter().flatten().flatten();
+    let paths = entries.filter(is_result).map(|entry| entry.path());
+    paths.filter_map(|path| RunResult::from_json(&std::fs::read_to_string(path).ok()?).ok())
 }
 
 /// Keeps a result; what was there before stays until it is complete.

@@ -33,6 +33,7 @@ pub mod spec;
 mod stall;
 mod verdict;
 mod watch;
+mod written;
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;

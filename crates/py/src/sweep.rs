@@ -7,9 +7,9 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use stratasim_experiment::files;
 use stratasim_experiment::sweep::{Failure, Finished, Outcome, Point, RunOptions, Watch, run_document};
-use stratasim_experiment::{Document, Error, Sweep};
+use stratasim_experiment::{ConfigError as Misfit, Document, Error, Sweep};
 
-use crate::error::{misfit, raise};
+use crate::error::{ConfigError, misfit, raise};
 use crate::picture::Picture;
 use crate::watch::beside;
 
@@ -142,22 +142,32 @@ impl SweepPlan {
         Ok(pictures.map(|(name, drawing, caption)| (name, Picture { drawing }, caption)).collect())
     }
 
-    /// Writes page, pictures and tables of the results in `out` there, with what went wrong at other points; the page comes
+    /// Writes page, pictures and tables of the results in `out` there, with what was raised at other points; the page comes
     /// first. Where there is no result, a page of earlier ones stays.
-    fn write(&self, py: Python<'_>, out: PathBuf, failures: Vec<(usize, String)>) -> PyResult<Vec<PathBuf>> {
+    fn write(
+        &self,
+        py: Python<'_>,
+        out: PathBuf,
+        failures: Vec<(usize, Bound<'_, PyAny>)>,
+    ) -> PyResult<Vec<PathBuf>> {
         let failures: PyResult<Vec<Failure>> = failures
             .into_iter()
             .map(|(index, error)| {
                 let point = self.point(index)?;
+                let text = error.str()?.to_string();
                 // without the mark before it and the excerpt below it
-                let error = error.trim_start_matches("× ").lines().next().unwrap_or_default().to_owned();
+                let text = text.trim_start_matches("× ").lines().next().unwrap_or_default().to_owned();
+                let is_config = error.is_instance_of::<ConfigError>();
+                let error = if is_config { Misfit::new(text, None).into() } else { Error::Broken(text) };
                 let (settings, digest) = (self.sweep.describe(point), point.digest.clone());
-                Ok(Failure { index, settings, digest, error: Error::Broken(error) })
+                Ok(Failure { index, settings, digest, error })
             })
             .collect();
         let failures = failures?;
         let write = || {
-            let finished = Finished { failures, ..self.gather(&out)? };
+            let mut finished = Finished { failures, ..self.gather(&out)? };
+            // a result of an earlier run is none of a point that failed now
+            finished.rows.retain(|row| finished.failures.iter().all(|failure| failure.digest != row.digest));
             if finished.rows.is_empty() { Ok(Vec::new()) } else { self.sweep.write(&out, &finished) }
         };
         py.detach(write).map_err(|error| raise(py, &error))

@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde::Deserialize;
 use stratasim_core::Bandwidth;
 use stratasim_experiment::booksim::Experiment as BookSim;
-use stratasim_experiment::traffic::{
-    Curve, CurvePoint, Kept, Loads, PRECISIONS, Progress, Stage, Subject, Watch,
-};
+use stratasim_experiment::traffic::{Curve, Kept, Loads, PRECISIONS, Progress, Stage, Subject, Watch};
 use stratasim_experiment::{ConfigError, Document, Error, Traffic};
 use stratasim_report::RunResult;
 
@@ -23,28 +21,39 @@ use crate::watch::beside;
 pub(crate) struct TrafficCurve {
     curve: Curve,
     found: usize,
+    /// Whether all of its runs have their results; they have statistics alone otherwise.
+    whole: bool,
 }
 
 #[pymethods]
 impl TrafficCurve {
     /// The curve of which [`Self::json`] and [`Self::results`] say these.
     #[staticmethod]
-    fn restore(py: Python<'_>, json: &str, results: Vec<(f64, Vec<String>)>, found: usize) -> PyResult<Self> {
-        let read = || -> Result<Curve, serde_json::Error> {
-            let Head { title, own_load, saturation, not_known, failures } = serde_json::from_str(json)?;
-            let point = |(load, texts): (f64, Vec<String>)| {
-                let results =
-                    texts.iter().map(|text| RunResult::from_json(text)).collect::<Result<_, _>>()?;
-                Ok(CurvePoint { load, results })
+    fn restore(
+        py: Python<'_>,
+        json: &str,
+        results: Option<Vec<(f64, Vec<String>)>>,
+        found: usize,
+    ) -> PyResult<Self> {
+        let read = || -> Result<Self, serde_json::Error> {
+            let Some(results) = results else {
+                let (curve, _) = Curve::read(json, None)?;
+                return Ok(Self { curve, found, whole: false });
             };
-            let points = results.into_iter().map(point).collect::<Result<_, _>>()?;
-            let failures = failures.into_iter().map(Error::Broken).collect();
-            Ok(Curve { title, points, left: 0, failures, own_load, saturation, not_known })
+            let point = |(load, texts): (f64, Vec<String>)| {
+                Ok((load, texts.iter().map(|text| RunResult::from_json(text)).collect::<Result<_, _>>()?))
+            };
+            let results = results.into_iter().map(point).collect::<Result<_, _>>()?;
+            Ok(Self { curve: Curve::with_results(json, results)?, found, whole: true })
         };
-        let curve = py.detach(read).map_err(|error| {
-            raise(py, &Error::Config(ConfigError::new(format!("no curve of this version: {error}"), None)))
-        })?;
-        Ok(Self { curve, found })
+        py.detach(read).map_err(not_read)
+    }
+
+    /// The curve in the text of a `results.json`, with the results of its runs where those are kept in the folder `out`.
+    #[staticmethod]
+    fn read(py: Python<'_>, json: &str, out: PathBuf) -> PyResult<Self> {
+        let (curve, whole) = py.detach(|| Curve::read(json, Some(&out))).map_err(not_read)?;
+        Ok(Self { curve, found: 0, whole })
     }
 
     /// Everything as JSON text, as the command writes it.
@@ -52,11 +61,15 @@ impl TrafficCurve {
         py.detach(|| self.curve.json())
     }
 
-    /// Each load with its results as JSON text, one per seed.
-    fn results(&self, py: Python<'_>) -> Vec<(f64, Vec<String>)> {
+    /// Each load with its results as JSON text, one per seed; `None` where it was read without them.
+    fn results(&self, py: Python<'_>) -> Option<Vec<(f64, Vec<String>)>> {
         let points = self.curve.points.iter();
-        py.detach(|| {
-            points.map(|it| (it.load, it.results.iter().map(|result| result.to_json()).collect())).collect()
+        self.whole.then(|| {
+            py.detach(|| {
+                points
+                    .map(|it| (it.load, it.results.iter().map(|result| result.to_json()).collect()))
+                    .collect()
+            })
         })
     }
 
@@ -94,18 +107,9 @@ impl TrafficCurve {
     }
 }
 
-/// What the text of a whole curve says of it beside its points.
-#[derive(Deserialize)]
-struct Head {
-    title: String,
-    #[serde(default, rename = "own_load_flits_per_cycle")]
-    own_load: f64,
-    #[serde(rename = "saturation_load_flits_per_cycle")]
-    saturation: Option<(f64, f64)>,
-    #[serde(rename = "saturation_not_known_flits_per_cycle")]
-    not_known: Option<(f64, f64)>,
-    #[serde(default)]
-    failures: Vec<String>,
+/// An exception for a text that is no curve.
+fn not_read(error: serde_json::Error) -> PyErr {
+    PyValueError::new_err(format!("this is no curve of this version: {error}"))
 }
 
 /// What to run of a curve, and where to keep it.
@@ -194,12 +198,12 @@ fn curve<S: Subject>(
         Ok(curve)
     };
     let work = || match &wanted.out {
-        None => Ok(TrafficCurve { curve: points(subject)?, found: 0 }),
+        None => Ok(TrafficCurve { curve: points(subject)?, found: 0, whole: true }),
         Some(out) => {
             let kept = Kept::new(subject, out, wanted.force)?;
             let curve = points(&kept)?;
             curve.write(out)?;
-            Ok(TrafficCurve { curve, found: kept.found() })
+            Ok(TrafficCurve { curve, found: kept.found(), whole: true })
         }
     };
     let (curve, asked): (Result<TrafficCurve, Error>, _) = beside(py, &counting.stop, tell, work);

@@ -179,17 +179,16 @@ impl Sweep {
         tables
     }
 
-    /// Everything as JSON: settings by path, numbers by name, and notes where there are any.
+    /// Everything as JSON: settings by path, numbers by name, and notes where there are any; and what failed, at each point.
     pub fn json(&self, Finished { rows, failures, .. }: &Finished) -> String {
+        let by_path = |settings: &[Value]| -> serde_json::Map<String, Value> {
+            let paths = self.columns.iter().map(|column| column.path.clone());
+            paths.zip(settings.iter().cloned()).collect()
+        };
         let points: Vec<Value> = rows
             .iter()
             .map(|row| {
-                let settings: serde_json::Map<String, Value> = self
-                    .columns
-                    .iter()
-                    .zip(&row.settings)
-                    .map(|(column, value)| (column.path.clone(), value.clone()))
-                    .collect();
+                let settings = by_path(&row.settings);
                 let mut point = json!({"digest": row.digest, "settings": settings, "numbers": row.numbers});
                 if !row.notes.is_empty() {
                     point["notes"] = json!(row.notes);
@@ -206,9 +205,19 @@ impl Sweep {
             text += &format!("{}\n    {point}", if at == 0 { "" } else { "," });
         }
         text += if points.is_empty() { "]" } else { "\n  ]" };
+        let notes = self.notes(rows);
+        if !notes.is_empty() {
+            text += &format!(",\n  \"notes\": {}", json!(notes));
+        }
         if !failures.is_empty() {
-            let failed = |it: &Failure| json!({"point": it.index, "settings": it.settings, "error": it.error.to_string()});
-            let failed: Vec<String> = failures.iter().map(|it| format!("\n    {}", failed(it))).collect();
+            // equal points were run once
+            let failed = |point: &Point| {
+                let Failure { error, .. } = failures.iter().find(|it| it.digest == point.digest)?;
+                let (settings, code) = (by_path(&point.settings), error.exit_code());
+                let failed = json!({"point": point.index, "settings": settings, "error": error.to_string(), "exit_code": code});
+                Some(format!("\n    {failed}"))
+            };
+            let failed: Vec<String> = self.points.iter().filter_map(failed).collect();
             text += &format!(",\n  \"failures\": [{}\n  ]", failed.join(","));
         }
         text += "\n}\n";

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stratasim_core::words::counted;
 use stratasim_report::picture::{Axis, LineChart, Picture, Series, channel_map, latency_over_time};
+use stratasim_report::result::Title;
 use stratasim_report::{Page, Unit};
 
 use super::curve::{Curve, CurvePoint};
@@ -80,9 +81,9 @@ impl Curve {
     /// The page.
     pub fn page(&self) -> Page {
         let mut page = Page::new(self.title.as_str());
-        if let Some(title) =
-            self.points.first().and_then(|point| point.results.first()).map(|result| &result.title)
-        {
+        let first = self.points.first().and_then(|point| point.results.first());
+        // what was read without its runs does not say on what they ran
+        if let Some(title) = first.map(|result| &result.title).filter(|title| **title != Title::default()) {
             // a page of several loads is about none of them
             let of_one = || title.workload.rsplit_once(", load ").filter(|_| self.points.len() > 1);
             let workload = of_one().map_or(title.workload.as_str(), |(what, _)| what);

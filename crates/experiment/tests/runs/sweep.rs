@@ -630,6 +630,8 @@ fn what_failed_is_in_the_files() {
     let failures = json["failures"].as_array().unwrap();
     assert_eq!((failures.len(), failures[1]["point"].as_u64()), (3, Some(4)));
     assert!(failures[0]["error"].as_str().unwrap().contains("nodes"), "{}", failures[0]);
+    assert_eq!(failures[1]["settings"], serde_json::json!({"topology.nodes": 0, "seed": 2}));
+    assert!(failures.iter().all(|failure| failure["exit_code"] == 2));
     // no command makes a sweep of which a part is elsewhere
     assert!(!sweep.given().page(&finished).markdown().text.contains("stratasim sweep"));
 }
