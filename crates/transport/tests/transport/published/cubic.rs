@@ -116,3 +116,39 @@ fn windows_are_those_of_the_rfc() {
     ];
     side_by_side(&Cubic::default(), 60_000, next, rule, &branches);
 }
+
+/// RFC 9438, section 4.2: the target is at most 1.5 times the window, so that each packet that is acknowledged opens it by half a
+/// packet, and those of a round trip by half of it, however steep the cubic is.
+#[test]
+fn a_steep_cubic_opens_the_window_by_half_in_a_round_trip() {
+    let sizes = PacketSizes::default();
+    let spec = Cubic { initial_packets: 1000.0, ..Cubic::default() };
+    let mut control = spec.build(&PATH, &sizes).unwrap();
+    let Event::Lost(lost) = lost(Time::from_ps(1), LossCause::Gap, true) else { unreachable!() };
+    control.on_loss(&lost);
+    let mut hear = |second: u64, packets: u64| {
+        let Event::Acked(acked, _) = acked(Time::from_ps(second * 1_000_000_000_000), 1e6, packets, false)
+        else {
+            unreachable!()
+        };
+        control.on_ack(&Acked { in_flight: control.window_bytes(), ..acked });
+        control.window_bytes() as f64 / MTU
+    };
+    // the curve begins where the window was cut to 700 packets, and a little above it Reno does
+    let cut = hear(1, 1);
+    assert!((700.0..701.0).contains(&cut), "{cut}");
+    // half a minute and a round trip later it is 0.4 (31 - 9.1)^3 = 4,200 packets above the old window
+    let after: Vec<f64> = [700, 1050, 1575, 2363].map(|packets| hear(31, packets)).into();
+    let expected = [350.0, 525.0, 787.5, 1181.5].iter().scan(cut, |window, half| {
+        *window += half;
+        Some(*window)
+    });
+    for (found, expected) in after.iter().zip(expected) {
+        assert!((found - expected).abs() < 0.01, "{after:?}, not {expected}");
+    }
+    // a packet for each of the window brings it to the curve, which is nearer than half of it
+    let last = after[3].round() as u64;
+    let curve = 0.4 * (31.0 - (300.0_f64 / 0.4).cbrt()).powi(3) + 1000.0;
+    let reached = hear(31, last);
+    assert!((reached - curve).abs() < 1.0, "{reached}, not {curve}");
+}
