@@ -1,6 +1,6 @@
-//! Credit of receivers: how much of it, how often.
+//! Credit of receivers: how much of it, how often, and what senders ask for.
 
-use stratasim_transport::{Header, Kind, Mark, Pacer, Profile, Receiver, TransportSpec};
+use stratasim_transport::{Flags, Header, Kind, Mark, Pacer, Poll, Profile, Receiver, Sender, TransportSpec};
 
 use super::*;
 
@@ -42,5 +42,89 @@ fn credit_comes_at_the_rate_of_the_link() {
         let (given, apart) = turns(congestion);
         assert_eq!(given, units, "{congestion}");
         assert!((apart - ps).abs() <= 1.0, "{congestion}: {apart} ps, not {ps}");
+    }
+}
+
+/// A sender of EQDS with a message of so many full packets.
+fn sender(packets: u64) -> Sender {
+    let spec: TransportSpec = serde_json::from_str(r#"{"congestion": "eqds"}"#).unwrap();
+    let mut sender = Sender::new(&Profile::new(&spec, PATH).unwrap(), 1);
+    sender.post(Time::from_ps(1), packets * 4096);
+    sender
+}
+
+/// Its next packet, while so many connections of its host would like to send.
+fn sent(sender: &mut Sender, sharing: u32) -> Header {
+    match sender.poll_send(Time::from_ps(200_000_000), sharing) {
+        Poll::Send(header) => header,
+        poll => panic!("{poll:?}"),
+    }
+}
+
+/// Connections that share a host ask for a share each of what they lack, in whole quanta, and never for less than before.
+#[test]
+fn senders_of_one_host_ask_for_their_shares() {
+    // the guess is worth 1.5 round trips of the longest way, and each packet of 4,160 bytes is missed of it
+    let most = 1.5 * LINE * 14e-6;
+    for sharing in [1_u32, 2, 3, 8, 9, 67, 100] {
+        let mut sender = sender(1000);
+        for packets in 1..=(most / MTU) as u32 {
+            let missed = f64::from(packets) * MTU / f64::from(sharing);
+            let quanta = (missed.ceil() / 512.0).ceil() as u32;
+            assert_eq!(sent(&mut sender, sharing).pull, quanta, "{packets} packets, one of {sharing}");
+        }
+    }
+    // three packets alone, two beside nine others, and one alone again: the share of five is 4 quanta
+    let mut sender = sender(1000);
+    let asked = [1, 1, 1, 10, 10, 1].map(|sharing| sent(&mut sender, sharing).pull);
+    assert_eq!(asked, [9, 17, 25, 25, 25, 49]);
+}
+
+/// What is only guessed will be void when the receiver speaks: whoever lives on a guess, and has more to send, asks for a packet at
+/// least, though the guess is enough for all. Who holds credit asks for what is missing.
+#[test]
+fn a_guess_that_is_enough_asks_for_a_packet_and_credit_that_is_enough_for_nothing() {
+    // nothing waits behind the last packet
+    assert_eq!(sent(&mut sender(1), 1).pull, 0);
+    let mut short = sender(3);
+    assert_eq!([0; 3].map(|_| sent(&mut short, 1).pull), [9, 9, 9]);
+    // a packet of four connections is 1,040 bytes
+    assert_eq!(sent(&mut sender(2), 4).pull, 3);
+    let mut sender = sender(10);
+    let first = sent(&mut sender, 1);
+    let ack = Header { kind: Kind::Ack, flags: Flags::default(), cumulative: 1, payload_bytes: 0, ..first };
+    sender.on_feedback(Time::from_ps(2), &ack, None);
+    // 100 quanta of real credit for nine packets of nine quanta each
+    sender.on_feedback(Time::from_ps(2), &Header { kind: Kind::Pull, pull: 100, ..Header::default() }, None);
+    assert_eq!([0; 9].map(|_| sent(&mut sender, 1).pull), [100; 9]);
+}
+
+/// Where the sender has a control of its own, it asks for no more than its window and a packet, though it may hold more (RCCC).
+#[test]
+fn a_window_limits_what_is_asked_for() {
+    let spec: TransportSpec =
+        serde_json::from_str(r#"{"congestion": {"kind": "rccc", "sender": {}}}"#).unwrap();
+    let mut sender = Sender::new(&Profile::new(&spec, PATH).unwrap(), 1);
+    let at = |us: u64| Time::ZERO + Duration::from_ns(1000 * us);
+    sender.post(at(1), 1000 * 4096);
+    let first = [0; 30].map(|_| sent(&mut sender, 1));
+    // they come marked and late: the window falls below what the guess was worth, of which nothing is left
+    for header in first {
+        let ack = Header {
+            kind: Kind::Ack,
+            flags: Flags::ECN_ECHO,
+            cumulative: header.sequence + 1,
+            payload_bytes: 0,
+            ..header
+        };
+        sender.on_feedback(at(300), &ack, None);
+    }
+    let window = sender.window_bytes();
+    assert!(window + 2 * 4160 < 262_500, "{window}");
+    sender.on_feedback(at(301), &Header { kind: Kind::Pull, pull: 33, ..Header::default() }, None);
+    for packets in 1..=3 {
+        let left = 33 * 256 - packets * 4160;
+        let quanta = (window as i64 + 4160 - left).unsigned_abs().div_ceil(256);
+        assert_eq!(u64::from(sent(&mut sender, 1).pull), 33 + quanta);
     }
 }
