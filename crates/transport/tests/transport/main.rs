@@ -9,6 +9,7 @@ mod incast;
 mod live;
 mod loss_table;
 mod operations;
+mod probes;
 mod published;
 mod repairs;
 mod room;

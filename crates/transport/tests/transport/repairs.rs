@@ -9,18 +9,18 @@ use stratasim_transport::{
 };
 
 /// Two links of 100 Gb/s, a round trip of 20 us, of 60 packets.
-fn profile(spec: &str, trims: bool) -> Arc<Profile> {
+pub(super) fn profile(spec: &str, trims: bool) -> Arc<Profile> {
     let spec: TransportSpec = serde_json::from_str(spec).unwrap();
     let path = Path::of_equal_links(Duration::from_ns(20_000), Bandwidth(12.5e9), 2, 250_000);
     Profile::new(&spec, Path { trims, ..path }).unwrap()
 }
 
-fn at(ns: u64) -> Time {
+pub(super) fn at(ns: u64) -> Time {
     Time::ZERO + Duration::from_ns(ns)
 }
 
 /// What the sender lets go now, of all kinds, up to so many.
-fn sent(sender: &mut Sender, now: Time, most: usize) -> Vec<Header> {
+pub(super) fn sent(sender: &mut Sender, now: Time, most: usize) -> Vec<Header> {
     let next = || match sender.poll_send(now, 1) {
         Poll::Send(header) => Some(header),
         Poll::Wait(_) | Poll::Blocked => None,
@@ -29,7 +29,7 @@ fn sent(sender: &mut Sender, now: Time, most: usize) -> Vec<Header> {
 }
 
 /// What the receiver says to a packet.
-fn said(receiver: &mut Receiver, now: Time, header: &Header, mark: Mark) -> Vec<Header> {
+pub(super) fn said(receiver: &mut Receiver, now: Time, header: &Header, mark: Mark) -> Vec<Header> {
     let mut said = Vec::new();
     receiver.on_packet(now, header, mark, &mut Pacer::new(), &mut |answer| said.push(answer));
     said
