@@ -174,6 +174,31 @@ mod tests {
         let mut slowdown = Slowdown::new(Time::ZERO, SlowdownRules { least_rate: 0.1, interval }, 1);
         (0..10).for_each(|_| slowdown.on_packet(Time::ZERO, TRIMMED));
         assert!(slowdown.rate(Time::ZERO + interval * 2) < 0.2);
+        // a short one is not: four decisions since then, or five, double the way back from a tenth
+        let rate = slowdown.rate(Time::ZERO + interval * 6);
+        assert!((0.1 + 0.07..=0.1 + 0.63).contains(&rate), "{rate}");
         assert!((slowdown.rate(Time::ZERO + Duration::from_ns(1 << 40)) - 1.0).abs() < 1e-12);
+    }
+
+    /// `interval` is the mean, and hosts are apart by half of it: from three quarters to five, all as likely.
+    #[test]
+    fn decisions_are_an_interval_apart_on_average() {
+        let interval = Duration::from_ns(10_000);
+        let mut slowdown = Slowdown::new(Time::ZERO, SlowdownRules { least_rate: 0.1, interval }, 1);
+        let mut apart = Vec::new();
+        let mut before = Time::ZERO;
+        for _ in 0..40_000 {
+            let waited = slowdown.next_at.saturating_since(before);
+            apart.push(waited.as_ps() as f64 / interval.as_ps() as f64);
+            before = slowdown.next_at;
+            slowdown.wait();
+        }
+        // uniform over a half: a variance of 1/48, and the mean of so many within three standard deviations
+        let mean = apart.iter().sum::<f64>() / 40_000.0;
+        assert!((mean - 1.0).abs() < 3.0 / (48.0 * 40_000.0_f64).sqrt(), "{mean}");
+        let (least, most) = apart.iter().fold((f64::MAX, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
+        assert!((0.7499..0.7501).contains(&least) && (1.2499..1.2501).contains(&most), "{least} to {most}");
+        let variance = apart.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 40_000.0;
+        assert!((variance * 48.0 - 1.0).abs() < 0.03, "{variance}");
     }
 }
