@@ -219,4 +219,56 @@ mod tests {
         });
         assert!(credit.contains("B of room"), "{credit}");
     }
+
+    /// Where the newest of a line makes room for the one that arrives, each keeps what was recorded on its own way there; what
+    /// comes back carries that, and nothing of the way back.
+    #[test]
+    fn records_of_packets_are_of_their_own_ways() {
+        let machine = machine(
+            r#"{"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts-per-leaf": 2, "bandwidth": "100 Gbps", "latency": "500 ns"}"#,
+        );
+        for queue in [
+            r#"{"kind": "drop-tail", "spares-newcomers": true}"#,
+            r#"{"kind": "drop-tail", "spares-newcomers": true, "control-first": false}"#,
+            r#"{"kind": "trimming"}"#,
+        ] {
+            let options = format!(
+                r#"{{"congestion": "hpcc", "recovery": "irn", "queue": {queue}, "buffer": "20 kB",
+                    "faults": {{"duplication": {{"probability": 0.01}}}}}}"#
+            );
+            let mut network = network(&machine, &options, 1).unwrap();
+            let hosts = machine.compute_nodes();
+            // one of the other leaf and one of the same leaf meet before the third host
+            for (token, from) in [0, 3].into_iter().enumerate() {
+                let transfer = Transfer::new(Token(token as u64), hosts[from], hosts[2], 1_000_000);
+                network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
+            }
+            let (mut done, mut ways, mut seen) = (Vec::new(), Vec::new(), [0; 2]);
+            for us in 1..=100 {
+                network.advance(
+                    Time::from_ps(us * 1_000_000),
+                    &mut Cx { done: &mut done, observer: &mut Blind },
+                );
+                let engine = network.parts.any_mut();
+                if ways.is_empty() {
+                    let connections = (0..).zip(engine.connections.iter().flatten());
+                    ways.extend(
+                        connections.map(|(number, connection)| engine.common_path(number, connection)),
+                    );
+                    assert_eq!(ways.iter().map(|way| way.len()).collect::<Vec<_>>(), [4, 2]);
+                }
+                for (flying, telemetry) in engine.packets.iter().zip(&engine.telemetry) {
+                    let ports = telemetry.records().iter().map(|record| record.port);
+                    let links: Vec<_> = ports.map(|port| engine.ports[port as usize].link).collect();
+                    // the port of the sender's host is no queue
+                    let way = &ways[flying.connection as usize][1..];
+                    assert!(way.starts_with(&links), "{queue}: {links:?} on the way {way:?}");
+                    seen[flying.connection as usize] += usize::from(links.len() == way.len());
+                }
+            }
+            let lost = |port: &crate::packet::port::Port| port.counts.drops + port.counts.trims;
+            let lost: u64 = network.parts.any().ports.iter().map(lost).sum();
+            assert!(lost > 10 && seen.iter().all(|&seen| seen > 100), "{queue}: {lost} and {seen:?}");
+        }
+    }
 }
