@@ -14,3 +14,4 @@ mod routing_contract;
 mod spacing;
 #[path = "../support/mod.rs"]
 mod support;
+mod up_down;
