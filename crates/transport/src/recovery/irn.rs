@@ -57,6 +57,8 @@ pub struct State {
     /// Losses below belong to a window of data of which some are known.
     window: LossWindow,
     progress_at: Time,
+    /// The recovery that goes on has had a time-out.
+    has_timed_out: bool,
     /// A time-out has come, and the first missing packet was not sent since: it goes whatever the window is, which
     /// may be full of packets that are lost, too.
     timed_out: bool,
@@ -126,6 +128,7 @@ impl SenderRecovery for State {
         }
         if self.recover_to.is_some_and(|end| self.flight.base() >= end) {
             self.recover_to = None;
+            self.has_timed_out = false;
         }
         let enters = header.kind == Kind::Nack
             && self.recover_to.is_none()
@@ -148,7 +151,8 @@ impl SenderRecovery for State {
         if cx.now < self.deadline() {
             return Progress::default();
         }
-        let entered = self.recover_to.is_none();
+        // what a gap has told is of another kind: that what was sent again is lost, too (RFC 5681, section 4.3)
+        let first_of_window = !std::mem::replace(&mut self.has_timed_out, true);
         self.recover();
         self.flight.forget_trims();
         self.progress_at = cx.now;
@@ -158,7 +162,7 @@ impl SenderRecovery for State {
         let (more, more_bytes) = self.mark(cx);
         packets += more;
         bytes += more_bytes;
-        let loss = Loss { packets, bytes, cause: LossCause::Timeout, first_of_window: entered, again: false };
+        let loss = Loss { packets, bytes, cause: LossCause::Timeout, first_of_window, again: false };
         Progress { loss: Some(loss), ..Progress::default() }
     }
 
@@ -224,6 +228,7 @@ impl RecoveryKind for Irn {
             marked_to: 0,
             window: LossWindow::default(),
             progress_at: Time::ZERO,
+            has_timed_out: false,
             timed_out: false,
         };
         Ok((Recovery::Irn(Box::new(state)), rules))

@@ -15,4 +15,5 @@ mod repairs;
 mod room;
 mod rules;
 mod specs;
+mod time_outs;
 mod wire;

@@ -1,0 +1,130 @@
+//! Time-outs in recoveries that go on already: what goes again then, and what windows hear of it.
+
+use stratasim_core::{Duration, Time};
+use stratasim_transport::{Header, Mark, Receiver, Sender};
+
+use crate::repairs::{at, profile, said, sent};
+
+/// Numbers of the packets that go now.
+fn numbers(sender: &mut Sender, now: Time) -> Vec<u64> {
+    sent(sender, now, 100).iter().map(|header| header.sequence).collect()
+}
+
+/// IRN, section 3.1: a time-out begins a recovery of its own, in which everything goes again that a later packet has overtaken, sent again
+/// before or not, and cut or lost without a word. The first goes whatever the window is, the others in their turn.
+#[test]
+fn a_time_out_of_irn_repeats_what_was_repeated() {
+    for (congestion, is_cut, again, after) in [
+        (r#"{"kind": "fixed-window", "window": "1 MB"}"#, false, &[0, 1, 2, 3, 4][..], &[0, 1, 2, 3, 4][..]),
+        (r#"{"kind": "fixed-window", "window": "1 MB"}"#, true, &[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4]),
+        // seven of ten packets after a loss, of which four are under way, and one after a time-out
+        (r#""cubic""#, false, &[0, 1, 2], &[0]),
+    ] {
+        let spec = format!(r#"{{"congestion": {congestion}, "recovery": "irn"}}"#);
+        let profile = profile(&spec, true);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        sender.post(Time::ZERO, 10 * 4096);
+        let first = sent(&mut sender, Time::ZERO, 10);
+        assert_eq!(first.len(), 10);
+        let cut = Mark { trimmed: true, ..Mark::default() };
+        let arrivals = if is_cut { 0..6 } else { 5..6 };
+        let mut now = at(20_000);
+        for packet in arrivals {
+            let mark = if packet < 5 { cut } else { Mark::default() };
+            for answer in said(&mut receiver, now, &first[packet], mark) {
+                sender.on_feedback(now, &answer, None);
+            }
+        }
+        assert_eq!(numbers(&mut sender, now), again, "{congestion}, {is_cut}");
+        for _ in 0..2 {
+            now = sender.deadline();
+            sender.on_timer(now);
+            assert_eq!(numbers(&mut sender, now), after, "{congestion}, {is_cut}");
+        }
+    }
+}
+
+/// RFC 6675: a packet that was sent again is not taken for lost because later ones arrive, neither after a gap nor after a time-out; its
+/// time begins when it goes (RFC 6298, 5.1).
+#[test]
+fn a_repetition_of_sack_waits_for_its_time_out() {
+    for times_out in [false, true] {
+        let spec = r#"{"congestion": "fixed-window", "recovery": {"kind": "sack", "min-timeout": "1 ms"}}"#;
+        let profile = profile(spec, false);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        sender.post(Time::ZERO, 12 * 4096);
+        let mut going = sent(&mut sender, Time::ZERO, 100);
+        assert_eq!(going.len(), 12);
+        // 20 us are assumed, and measured below
+        let (mut now, mut timeout) = (at(20_000), Duration::from_ns(1_020_000));
+        if times_out {
+            now = at(1_020_000);
+            assert_eq!(sender.deadline(), now);
+            sender.on_timer(now);
+            going = sent(&mut sender, now, 100);
+            assert_eq!(going.len(), 12);
+            timeout = timeout * 2;
+            assert_eq!(sender.deadline(), now + timeout);
+            now += Duration::from_ns(20_000);
+        }
+        let mut again = Vec::new();
+        for packet in &going[1..] {
+            for answer in said(&mut receiver, now, packet, Mark::default()) {
+                sender.on_feedback(now, &answer, None);
+            }
+            again.extend(numbers(&mut sender, now));
+        }
+        if times_out {
+            assert_eq!(again, [0; 0]);
+        } else {
+            assert_eq!((again, sender.deadline()), (vec![0], now + timeout));
+        }
+        sender.on_timer(sender.deadline());
+        assert_eq!(numbers(&mut sender, now), [0]);
+    }
+}
+
+/// A time-out tells of the loss of what was sent again, and so of congestion once more, though a gap has told before (RFC 5681, sections 3.1
+/// and 4.3); those that follow it before anything arrives tell nothing new, and the next one after that does.
+#[test]
+fn windows_hear_of_a_time_out_that_follows_a_gap() {
+    // in packets, at the start, after a gap, after a time-out, and after another one: hpcc halves the 60 of the round trip, and looks at no
+    // gaps
+    for (congestion, [whole, cut, least, again]) in
+        [("cubic", [10, 7, 1, 1]), ("dctcp", [10, 5, 1, 1]), ("hpcc", [60, 60, 30, 15])]
+    {
+        let profile = profile(&format!(r#"{{"congestion": "{congestion}", "recovery": "irn"}}"#), false);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        sender.post(Time::ZERO, 9 * 4096);
+        let first: Vec<_> = (0..20_000).flat_map(|ns| sent(&mut sender, at(ns), 10)).collect();
+        let window = |sender: &Sender| sender.window_bytes() / 4160;
+        assert_eq!((first.len(), window(&sender)), (9, whole), "{congestion}");
+        let mut hear = |sender: &mut Sender, now: Time, packets: &[Header]| {
+            for packet in packets {
+                for answer in said(&mut receiver, now, packet, Mark::default()) {
+                    sender.on_feedback(now, &answer, None);
+                }
+            }
+        };
+        // the first is lost, and so is its repetition
+        hear(&mut sender, at(20_000), &first[1..]);
+        assert_eq!(window(&sender), cut, "{congestion}: the gap");
+        assert_eq!(numbers(&mut sender, at(40_000)), [0]);
+        let mut repetitions = Vec::new();
+        for round in 0..3 {
+            let now = sender.deadline();
+            sender.on_timer(now);
+            assert_eq!(window(&sender), least, "{congestion}: time-out {round}");
+            repetitions = sent(&mut sender, now, 10);
+            assert_eq!(repetitions.len(), 1);
+        }
+        let mut now = sender.deadline();
+        hear(&mut sender, now, &repetitions);
+        assert!(sender.is_done());
+        sender.post(now, 4096);
+        assert_eq!(numbers(&mut sender, now), [9]);
+        now = sender.deadline();
+        sender.on_timer(now);
+        assert_eq!(window(&sender), again, "{congestion}: a later time-out");
+    }
+}
