@@ -276,3 +276,47 @@ fn who_has_no_credit_asks_ever_more_rarely() {
         }
     }
 }
+
+/// An acknowledgement that names packets beyond a gap names the one that caused it, and 63 before it.
+#[test]
+fn an_acknowledgement_names_its_own_packet_beyond_any_gap() {
+    for recovery in ["sack", "rltp", "trimming"] {
+        let spec = format!(r#"{{"congestion": "fixed-window", "recovery": "{recovery}"}}"#);
+        let mut receiver = Receiver::new(&profile(&spec, false), 0);
+        for sequence in 1..200 {
+            let header = Header { kind: Kind::Data, sequence, payload_bytes: 4096, ..Header::default() };
+            let [answer] = said(&mut receiver, at(sequence), &header, Mark::default())[..] else {
+                panic!("{recovery}: one answer to each")
+            };
+            let first = answer.cumulative + u64::from(answer.sack_offset);
+            assert_eq!((answer.cumulative, first), (0, sequence.saturating_sub(63).max(1)), "{recovery}");
+            let named = sequence.min(64);
+            assert_eq!(answer.sack, u64::MAX >> (64 - named), "{recovery}, {sequence}");
+        }
+    }
+}
+
+/// A receiver that speaks of few packets speaks of each that a probe has overtaken.
+#[test]
+fn what_a_probe_has_overtaken_is_acknowledged_packet_by_packet() {
+    let spec = r#"{"congestion": "nscc", "recovery": {"kind": "trimming", "acknowledge-every": "16 kB"}}"#;
+    let profile = profile(spec, true);
+    let answers = |overtaken_to: u64| -> Vec<u64> {
+        let mut receiver = Receiver::new(&profile, 0);
+        if overtaken_to > 0 {
+            let probe = Header { kind: Kind::Probe, cumulative: overtaken_to, ..Header::default() };
+            assert_eq!(said(&mut receiver, at(1), &probe, Mark::default()).len(), 1);
+        }
+        let packets = (0..20).map(|sequence| Header {
+            kind: Kind::Data,
+            sequence,
+            payload_bytes: 4096,
+            ..Header::default()
+        });
+        let heard = packets.filter(|header| !said(&mut receiver, at(2), header, Mark::default()).is_empty());
+        heard.map(|header| header.sequence).collect()
+    };
+    // the first at once, and then four packets are more than 16 kB
+    assert_eq!(answers(0), [0, 4, 8, 12, 16]);
+    assert_eq!(answers(6), [0, 1, 2, 3, 4, 5, 9, 13, 17]);
+}

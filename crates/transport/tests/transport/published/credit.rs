@@ -128,3 +128,52 @@ fn a_window_limits_what_is_asked_for() {
         assert_eq!(u64::from(sent(&mut sender, 1).pull), 33 + quanta);
     }
 }
+
+/// NDP: a packet that comes brings a pull for another one, but the last that there is brings none, nor do those that wait for their
+/// turn when it comes.
+#[test]
+fn nobody_is_pulled_for_what_there_is_not() {
+    let spec: TransportSpec = serde_json::from_str(r#"{"congestion": "ndp"}"#).unwrap();
+    let profile = Profile::new(&spec, PATH).unwrap();
+    for (packets, pulls) in [(1, 0), (2, 1), (3, 1), (9, 1)] {
+        let (mut receiver, mut pacer) = (Receiver::new(&profile, 0), Pacer::new());
+        let mut said = Vec::new();
+        // all at once: the first is answered at once, the others wait
+        for sequence in 0..packets {
+            let flags = Flags::when(sequence + 1 == packets, Flags::LAST);
+            let header =
+                Header { kind: Kind::Data, sequence, flags, payload_bytes: 4096, ..Header::default() };
+            receiver.on_packet(Time::from_ps(1), &header, Mark::default(), &mut pacer, &mut |answer| {
+                said.push(answer);
+            });
+        }
+        while pacer.deadline() < Time::MAX {
+            let now = pacer.deadline();
+            assert_eq!(pacer.next(now), Some(0));
+            receiver.on_turn(now, &mut pacer, &mut |pull| said.push(pull));
+        }
+        let given = said.iter().map(|answer| answer.pull).max();
+        assert_eq!(given, Some(pulls), "{packets}");
+        let carries = |answer: &&Header| answer.kind == Kind::Pull || answer.flags.has(Flags::PULL);
+        assert_eq!(said.iter().filter(carries).count(), pulls as usize, "{packets}");
+    }
+}
+
+/// What is left over goes to senders that are done, until they hold all that they may: 1.5 round trips.
+#[test]
+fn senders_hold_so_much_credit_and_no_more() {
+    let mut sender = sender(1);
+    let first = sent(&mut sender, 1);
+    let ack = Header { kind: Kind::Ack, flags: Flags::default(), cumulative: 1, payload_bytes: 0, ..first };
+    let at = Time::from_ps(200_000_001);
+    sender.on_feedback(at, &ack, None);
+    for turn in 1..=200 {
+        sender.on_feedback(at, &Header { kind: Kind::Pull, pull: 8 * turn, ..Header::default() }, None);
+    }
+    sender.post(at, 1000 * 4096);
+    let going = std::iter::from_fn(|| match sender.poll_send(at, 1) {
+        Poll::Send(header) => (header.kind == Kind::Data).then_some(header),
+        Poll::Wait(_) | Poll::Blocked => None,
+    });
+    assert_eq!(going.count(), (1.5 * LINE * 14e-6 / MTU).ceil() as usize);
+}
