@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -58,3 +59,19 @@ def result() -> ss.Result:
         model="llama2-13b", layers=2, precision="fp32", storage="fp32", memory="home", iterations=2
     )
     return ss.simulate(topology, workload, name="two layers", record="messages")
+
+
+@pytest.fixture
+def circle() -> dict[str, Any]:
+    """A ring without an order of channels: at a load of 0.6 its packets wait for each other for ever."""
+    return {
+        "topology": {"kind": "ring", "nodes": 6, "bandwidth": "32 GB/s", "latency": "2 ns"},
+        "network": {
+            "kind": "flit",
+            "deadlock-check": False,
+            "flit-bytes": "32 B",
+            "router": {"virtual-channels": 1, "buffer-flits": 2},
+            "routing": {"kind": "shortest-path", "layers": 1},
+        },
+        "traffic": {"load": 0.02, "flits": 8},
+    }

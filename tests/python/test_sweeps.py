@@ -260,22 +260,10 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     return module
 
 
-def test_a_point_that_fails_raises_what_its_run_alone_does(ray: StandIn) -> None:
+def test_a_point_that_fails_raises_what_its_run_alone_does(ray: StandIn, circle: dict[str, Any]) -> None:
     task = {"kind": "compute", "flops": "1 TFLOP", "precision": "fp32"}
     vertices = [{**task, "name": "first", "ranks": [0]}, {**task, "name": "last", "ranks": [3]}]
     steps = {"topology": {**RING, "compute": "H100"}, "workload": {"kind": "graph", "vertices": vertices}}
-    # packets in a circle, each waiting for the next one
-    circle = {
-        "topology": {"kind": "ring", "nodes": 6, "bandwidth": "32 GB/s", "latency": "2 ns"},
-        "network": {
-            "kind": "flit",
-            "deadlock-check": False,
-            "flit-bytes": "32 B",
-            "router": {"virtual-channels": 1, "buffer-flits": 2},
-            "routing": {"kind": "shortest-path", "layers": 1},
-        },
-        "traffic": {"load": 0.02, "flits": 8},
-    }
     for experiment, settings, kind, words in [
         (steps, {"topology.nodes": 2}, ss.ConfigError, "rank 3 does not exist"),
         (circle, {"traffic.load": 0.6}, ss.SimulationError, "the network stands still"),

@@ -167,20 +167,9 @@ def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> N
         ss.traffic(MESH, **arguments)
 
 
-def test_loads_that_fail_are_named_and_the_others_are_there(tmp_path: Path) -> None:
-    ring = {
-        "topology": {"kind": "ring", "nodes": 6, "bandwidth": "32 GB/s", "latency": "2 ns"},
-        "network": {
-            "kind": "flit",
-            "deadlock-check": False,
-            "flit-bytes": "32 B",
-            "router": {"virtual-channels": 1, "buffer-flits": 2},
-            "routing": {"kind": "shortest-path", "layers": 1},
-        },
-        "traffic": {"load": 0.02, "flits": 8},
-    }
+def test_loads_that_fail_are_named_and_the_others_are_there(tmp_path: Path, circle: dict[str, Any]) -> None:
     with pytest.raises(ss.SimulationError, match=r"load 0\.6: the network stands still") as caught:
-        ss.traffic(ring, [0.02, 0.6], out=tmp_path)
+        ss.traffic(circle, [0.02, 0.6], out=tmp_path)
     curve = caught.value.curve
     assert curve.loads == [0.02]
     assert (tmp_path / "table.csv").exists()
