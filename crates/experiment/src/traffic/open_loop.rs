@@ -1,6 +1,6 @@
 //! The terminals of open-loop traffic: sources on one side, the account on the other.
 
-use stratasim_net::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
+use stratasim_net::flit::terminals::{Arrival, FlitArrival, Offer, Terminals, one_by_one};
 
 use super::account::Account;
 use super::plan::Purpose;
@@ -74,10 +74,7 @@ impl Terminals for OpenLoop<'_> {
         if self.sources.plan.is_plain() {
             self.account.singles(arrivals);
         } else {
-            for arrival in arrivals {
-                self.flit(FlitArrival::of_single(&arrival));
-                self.packet(&arrival);
-            }
+            one_by_one(self, arrivals);
         }
     }
 

@@ -69,18 +69,18 @@ pub struct FlitArrival {
     pub measured: bool,
 }
 
-impl FlitArrival {
-    /// The only flit of a packet.
-    #[inline(always)]
-    pub fn of_single(arrival: &Arrival) -> Self {
-        Self {
+/// Packets of one flit each arrive: tells of each flit and then of its packet.
+pub fn one_by_one<T: Terminals>(terminals: &mut T, arrivals: impl Iterator<Item = Arrival>) {
+    for arrival in arrivals {
+        terminals.flit(FlitArrival {
             tag: arrival.tag,
             created: arrival.created,
             terminal: arrival.dest,
             arrived: arrival.arrived,
             latency: arrival.arrived - arrival.entered,
             measured: arrival.measured,
-        }
+        });
+        terminals.packet(&arrival);
     }
 }
 
@@ -165,10 +165,7 @@ pub trait Terminals {
     where
         Self: Sized,
     {
-        for arrival in arrivals {
-            self.flit(FlitArrival::of_single(&arrival));
-            self.packet(&arrival);
-        }
+        one_by_one(self, arrivals);
     }
 
     /// Whether the kernel is to return when the present cycle is over, whatever was left to run. Asked after
