@@ -68,13 +68,13 @@ pub(crate) fn check(
     collective: &Collective,
 ) -> Result<(), BuildError> {
     let Some(shared) = collective.plan.shared().filter(|shared| shared.members > 1) else { return Ok(()) };
-    let groups = &program.groups()[collective.groups().start as usize..collective.groups().end as usize];
     let name = |node: NodeId| topology.node_name(node);
     let card_of = |place: &Place| {
         let card = topology.grouping("card").map(|cards| cards[place.node.index()]);
         card.filter(|&card| card != NO_GROUP && place.home_memory.is_some())
     };
-    for card in groups.iter().flat_map(|group| group.chunks(shared.members as usize)) {
+    let cards = |group: u32| program.groups()[group as usize].chunks(shared.members as usize);
+    for card in collective.groups().flat_map(cards) {
         let first = &places[card[0].index()];
         for place in card.iter().map(|rank| &places[rank.index()]) {
             let wrong = match (card_of(first), card_of(place)) {

@@ -12,7 +12,7 @@ use stratasim_net::flit::terminals::Offer;
 use stratasim_workload::injection::Clock;
 
 use super::calendar::Calendar;
-use super::plan::{Keys, Lane, Plan};
+use super::plan::{Keys, Plan};
 
 /// Where one lane of a terminal is.
 #[derive(Debug, Clone, Copy)]
@@ -21,40 +21,6 @@ struct Place {
     /// Number of its next packet.
     number: u64,
     keys: Keys,
-}
-
-impl Place {
-    /// The next packet of a terminal's only lane: what [`Sources::offer_any`] does, and the date of the packet
-    /// behind it goes into the calendar at once.
-    #[inline(always)]
-    fn offer(
-        &mut self,
-        terminal: u32,
-        now: u64,
-        plan: &Plan,
-        lane: &Lane,
-        calendar: &mut Calendar,
-    ) -> Option<Offer> {
-        let mut found = None;
-        let mut created = self.clock.cycle;
-        if created > now {
-            return None;
-        }
-        // silent terminals have no date, others may leave packets out, which takes no time
-        while found.is_none() && self.clock.cycle <= now {
-            created = self.clock.cycle;
-            found = plan.packet_of(lane, self.keys, terminal, self.number);
-            self.number += 1;
-            lane.next(&mut self.clock, &mut self.keys.gap(self.number));
-        }
-        let next = self.clock.cycle;
-        // one that is late is announced in the next cycle
-        if next != Clock::NEVER {
-            calendar.add(next.max(now + 1), terminal);
-        }
-        let (dest, flits) = found?;
-        Some(plan.offer(lane.class, dest, flits, created, created < now))
-    }
 }
 
 /// A reply that waits.
@@ -208,12 +174,9 @@ impl Sources {
     pub(super) fn offers(&mut self, terminals: &[u32], now: u64, out: &mut Vec<(u32, Offer)>) {
         out.reserve(terminals.len());
         if self.alone && !self.closed {
-            let lane = &self.plan.lanes[0];
-            for &terminal in terminals {
-                let place = &mut self.places[(terminal - self.first) as usize];
-                let offer = place.offer(terminal, now, &self.plan, lane, &mut self.calendar);
-                out.extend(offer.map(|offer| (terminal, offer)));
-            }
+            out.extend(
+                terminals.iter().filter_map(|&terminal| Some((terminal, self.offer_alone(terminal, now)?))),
+            );
         } else {
             out.extend(
                 terminals.iter().filter_map(|&terminal| Some((terminal, self.offer(terminal, 0, now)?))),
@@ -221,9 +184,32 @@ impl Sources {
         }
     }
 
+    /// The next packet of a terminal's only lane: what [`Sources::offer_any`] does, and the date of the packet
+    /// behind it goes into the calendar at once.
+    #[inline(always)]
     fn offer_alone(&mut self, terminal: u32, now: u64) -> Option<Offer> {
-        let place = &mut self.places[(terminal - self.first) as usize];
-        place.offer(terminal, now, &self.plan, &self.plan.lanes[0], &mut self.calendar)
+        let at = self.at(terminal);
+        let place = &mut self.places[at];
+        let lane = &self.plan.lanes[0];
+        let mut found = None;
+        let mut created = place.clock.cycle;
+        if created > now {
+            return None;
+        }
+        // silent terminals have no date, others may leave packets out, which takes no time
+        while found.is_none() && place.clock.cycle <= now {
+            created = place.clock.cycle;
+            found = self.plan.packet_of(lane, place.keys, terminal, place.number);
+            place.number += 1;
+            lane.next(&mut place.clock, &mut place.keys.gap(place.number));
+        }
+        let next = place.clock.cycle;
+        // one that is late is announced in the next cycle
+        if next != Clock::NEVER {
+            self.calendar.add(next.max(now + 1), terminal);
+        }
+        let (dest, flits) = found?;
+        Some(self.plan.offer(lane.class, dest, flits, created, created < now))
     }
 
     fn offer_any(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {

@@ -1,11 +1,9 @@
 //! The terminals of a part: sources, which send a flit per cycle, and sinks.
 
-use stratasim_core::memory::prefetch_at;
-
 use super::flit::Flit;
 use super::guide::Around;
 use super::mask::Mask;
-use super::packets::{Cold, Packets, Rest, cycle_of};
+use super::packets::{Cold, Rest, cycle_of};
 use super::part::{Part, Scratch};
 use super::source::NO_VC;
 use super::wheel::{BLOCK, Coming, members};
@@ -339,23 +337,21 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
 
     /// The same where all packets have one flit, which knows its hops.
     fn retire_singles<T: Terminals>(&mut self, first: usize, arrivals: &[Coming], terminals: &mut T) {
-        let (now, wheel, is_large) = (self.now, &mut self.wheel, self.is_large);
+        let (now, is_large) = (self.now, self.is_large);
+        let (wheel, packets) = (&mut self.wheel, &mut self.packets);
         let ejection = &self.ejection[first..];
         let first = self.first_terminal + first as u32;
-        let Packets { cold, free, .. } = &mut self.packets;
-        let cold = cold.as_mut_slice();
         terminals.singles(arrivals.iter().enumerate().map(|(at, &Coming { flit, number })| {
             if is_large && let Some(&Coming { flit: later, .. }) = arrivals.get(at + MUCH_EARLIER) {
-                prefetch_at(cold, later.packet());
+                packets.ask_for(later.packet());
             }
             let (local, vc) = (number as usize / VS, number as usize % VS);
             let link = ejection[local];
             // the terminal takes it at once, and its credit goes back
             wheel.credit(now + u64::from(link.delay), link.block(), link.first() + vc);
-            let (id, terminal) = (flit.packet(), first + local as u32);
+            let terminal = first + local as u32;
             debug_assert_eq!(flit.dest(), terminal, "a packet arrived at another terminal");
-            let left = std::mem::replace(&mut cold[id], Cold::free(*free));
-            *free = id as u32;
+            let left = packets.take_plain(flit.packet() as u32);
             Arrival {
                 source: left.source(),
                 dest: terminal,

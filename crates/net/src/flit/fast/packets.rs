@@ -39,7 +39,7 @@ impl Cold {
 
     /// A place without a packet, before another one.
     #[inline(always)]
-    pub(super) fn free(next: u32) -> Self {
+    fn free(next: u32) -> Self {
         Self { tag: next, ..Self::default() }
     }
 
@@ -116,7 +116,7 @@ pub(super) struct Packets {
     /// How often the count of routers in a head has begun anew, of those few that go so far.
     rounds: FxHashMap<u32, u16>,
     /// A place without a packet; [`NOWHERE`] when there is none.
-    pub(super) free: u32,
+    free: u32,
 }
 
 /// No place.
@@ -281,6 +281,14 @@ impl Packets {
         if !self.rounds.is_empty() {
             self.rounds.remove(&id);
         }
+    }
+
+    /// Takes a packet of one flit out, for which nothing else is known; what is read at the ends.
+    #[inline(always)]
+    pub(super) fn take_plain(&mut self, id: u32) -> Cold {
+        let cold = std::mem::replace(&mut self.cold[id as usize], Cold::free(self.free));
+        self.free = id;
+        cold
     }
 
     /// Nobody is at a place.
