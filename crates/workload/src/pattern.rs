@@ -34,8 +34,8 @@ use rand::RngExt as _;
 use stratasim_core::random::Stream;
 use stratasim_core::{BuildError, registry};
 
-pub use destinations::Destinations;
-use destinations::{Anywhere, Map, Rule};
+pub use destinations::{Anywhere, Destinations};
+use destinations::{Map, Rule};
 pub use layout::{Along, Layout, Shape};
 
 /// A pattern as the user chose it.

@@ -268,6 +268,25 @@ impl<'a> Account<'a> {
         }
     }
 
+    /// The same of packets of the only class, to which nobody replies.
+    pub(super) fn all_given(&mut self, offers: &mut [(u32, Offer)]) {
+        let (from, until) = (self.from, self.until);
+        let (mut given, mut open, mut offered) = (0, 0, 0);
+        for (_, offer) in offers {
+            let flits = u64::from(offer.flits);
+            given += flits;
+            if (from..until).contains(&offer.created) {
+                offer.measured = true;
+                open += 1;
+                offered += flits;
+                self.batch(offer.created).offered += flits;
+            }
+        }
+        self.given += given;
+        self.open += open;
+        self.offered_of[0] += offered;
+    }
+
     /// A packet of the sample has come into being.
     #[inline]
     pub(super) fn offered(&mut self, class: u8, flits: u16, created: u64) {

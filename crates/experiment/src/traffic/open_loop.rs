@@ -28,6 +28,9 @@ impl Terminals for OpenLoop<'_> {
     fn offers(&mut self, terminals: &[u32], now: u64, out: &mut Vec<(u32, Offer)>) {
         let first = out.len();
         self.sources.offers(terminals, now, out);
+        if self.sources.plan.is_plain() {
+            return self.account.all_given(&mut out[first..]);
+        }
         for (_, offer) in &mut out[first..] {
             self.account.given(&self.sources.plan, offer);
         }

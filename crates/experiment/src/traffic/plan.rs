@@ -7,7 +7,7 @@ use stratasim_net::flit::router::RouterSpec;
 use stratasim_net::flit::terminals::Offer;
 use stratasim_workload::injection::periodic::scattered;
 use stratasim_workload::injection::{Clock, Process};
-use stratasim_workload::pattern::{Destinations, Layout};
+use stratasim_workload::pattern::{Anywhere, Destinations, Layout};
 
 use super::joined::Joined;
 use super::spec::{BatchSpec, ClassSpec, Lengths, Load, ProbeSpec, TrafficSpec};
@@ -27,6 +27,32 @@ pub(super) enum Purpose {
 }
 
 /// A class of packets.
+/// Where the packets of a class go.
+#[derive(Debug)]
+enum Goal {
+    /// Where others came from, or to those that are probed.
+    Known,
+    /// To any terminal, which takes no call for each packet.
+    Anywhere(Anywhere),
+    /// Where a pattern says.
+    Pattern(Box<dyn Destinations>),
+}
+
+impl Goal {
+    fn of(pattern: Box<dyn Destinations>) -> Self {
+        pattern.anywhere().map_or(Self::Pattern(pattern), Self::Anywhere)
+    }
+
+    /// What draws destinations, where they are drawn.
+    fn pattern(&self) -> Option<&dyn Destinations> {
+        match self {
+            Self::Known => None,
+            Self::Anywhere(anywhere) => Some(anywhere),
+            Self::Pattern(pattern) => Some(&**pattern),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) name: String,
@@ -34,7 +60,7 @@ pub(super) struct Class {
     /// Load that was asked for, flits per cycle and terminal; 0 of replies and probes.
     pub(super) load: f64,
     lengths: LengthTable,
-    destinations: Option<Box<dyn Destinations>>,
+    goal: Goal,
     to_self: bool,
     pub(super) priority: i32,
     pub(super) range: u8,
@@ -48,8 +74,18 @@ impl Class {
     fn draw(&self, source: u32, packet_key: u64) -> Option<(u32, u16)> {
         let mut draws = Draws::new(packet_key);
         let flits = self.lengths.draw(&mut draws);
-        let dest = self.destinations.as_ref()?.destination(source, self.to_self, &mut draws)?;
+        let dest = match &self.goal {
+            Goal::Anywhere(anywhere) => anywhere.destination(source, self.to_self, &mut draws)?,
+            other => other.pattern()?.destination(source, self.to_self, &mut draws)?,
+        };
         Some((dest, flits))
+    }
+
+    /// A packet of it, of class `number`, that came into being then.
+    #[inline(always)]
+    pub(super) fn offer(&self, number: u8, dest: u32, flits: u16, created: u64, waited: bool) -> Offer {
+        let (range, priority, tag) = (self.range, self.priority, number.into());
+        Offer { dest, flits, range, priority, created, waited, tag, measured: false }
     }
 
     /// Mean flits of a packet.
@@ -100,7 +136,7 @@ impl LengthTable {
     #[inline]
     fn draw(&self, draws: &mut Draws) -> u16 {
         if self.flits.len() == 1 {
-            return self.flits[0];
+            return self.most;
         }
         let drawn = draws.below(self.limits[self.limits.len() - 1]);
         self.flits[self.limits.partition_point(|&limit| limit <= drawn)]
@@ -338,7 +374,7 @@ impl Plan {
             purpose: Purpose::Load,
             load,
             lengths,
-            destinations: Some(destinations),
+            goal: Goal::of(destinations),
             to_self: class.to_self.unwrap_or(spec.to_self),
             priority: class.priority,
             range: class.range,
@@ -431,7 +467,7 @@ impl Plan {
             purpose: Purpose::Probe,
             load: 0.0,
             lengths: LengthTable::new(&Lengths::Fixed(spec.flits))?,
-            destinations: None,
+            goal: Goal::Known,
             to_self: false,
             priority: self.classes[0].priority,
             range: self.classes[0].range,
@@ -474,7 +510,7 @@ impl Plan {
                 purpose: Purpose::Reply,
                 load: 0.0,
                 lengths,
-                destinations: None,
+                goal: Goal::Known,
                 to_self: true,
                 priority: most.saturating_add(1),
                 range: reply.range,
@@ -519,11 +555,8 @@ impl Plan {
     }
 
     /// A packet of a class that came into being then.
-    #[inline(always)]
     pub(super) fn offer(&self, class: u8, dest: u32, flits: u16, created: u64, waited: bool) -> Offer {
-        let rule = &self.classes[class as usize];
-        let (range, priority) = (rule.range, rule.priority);
-        Offer { dest, flits, range, priority, created, waited, tag: class.into(), measured: false }
+        self.classes[class as usize].offer(class, dest, flits, created, waited)
     }
 
     /// Whether there is one class of packets, to which nobody replies, and no batch.
@@ -532,12 +565,18 @@ impl Plan {
         self.classes.len() == 1 && is_load(&self.classes[0]) && self.batch.is_none()
     }
 
+    /// The first lane and its class, where that is the only one.
+    pub(super) fn only_lane(&self) -> (&Lane, &Class) {
+        let lane = &self.lanes[0];
+        (lane, &self.classes[lane.class as usize])
+    }
+
     /// The share of the packets of a lane and source that go somewhere.
     pub(super) fn share(&self, lane: usize, source: u32) -> f64 {
         let class = &self.classes[self.lanes[lane].class as usize];
-        match (class.purpose, &class.destinations) {
+        match (class.purpose, class.goal.pattern()) {
             (Purpose::Probe, _) => f64::from(u8::from(self.probe_dest(source, 0).is_some())),
-            (_, Some(destinations)) => destinations.share(source, class.to_self),
+            (_, Some(pattern)) => pattern.share(source, class.to_self),
             (_, None) => 0.0,
         }
     }
@@ -545,13 +584,19 @@ impl Plan {
     /// Destination and flits of packet `number` of a lane and source; `None` where it goes nowhere.
     pub(super) fn packet(&self, lane: usize, source: u32, number: u64) -> Option<(u32, u16)> {
         let lane = &self.lanes[lane];
-        self.packet_of(lane, lane.keys(source), source, number)
+        let class = &self.classes[lane.class as usize];
+        self.packet_of(class, lane.keys(source), source, number)
     }
 
-    /// The same of a source whose keys are known.
+    /// The same of a source of a class whose keys are known.
     #[inline(always)]
-    pub(super) fn packet_of(&self, lane: &Lane, keys: Keys, source: u32, number: u64) -> Option<(u32, u16)> {
-        let class = &self.classes[lane.class as usize];
+    pub(super) fn packet_of(
+        &self,
+        class: &Class,
+        keys: Keys,
+        source: u32,
+        number: u64,
+    ) -> Option<(u32, u16)> {
         match class.purpose {
             Purpose::Probe => Some((self.probe_dest(source, number)?, class.lengths.most)),
             _ => class.draw(source, key(keys.packets, number)),

@@ -12,7 +12,7 @@ use stratasim_net::flit::terminals::Offer;
 use stratasim_workload::injection::Clock;
 
 use super::calendar::Calendar;
-use super::plan::{Keys, Plan};
+use super::plan::{Class, Keys, Lane, Plan};
 
 /// Where one lane of a terminal is.
 #[derive(Debug, Clone, Copy)]
@@ -164,7 +164,17 @@ impl Sources {
         if self.closed {
             None
         } else if self.alone {
-            self.offer_alone(terminal, now)
+            let at = self.at(terminal);
+            let (lane, class) = self.plan.only_lane();
+            Self::offer_alone(
+                &self.plan,
+                lane,
+                class,
+                &mut self.places[at],
+                &mut self.calendar,
+                terminal,
+                now,
+            )
         } else {
             self.offer_any(terminal, queue, now)
         }
@@ -174,9 +184,12 @@ impl Sources {
     pub(super) fn offers(&mut self, terminals: &[u32], now: u64, out: &mut Vec<(u32, Offer)>) {
         out.reserve(terminals.len());
         if self.alone && !self.closed {
-            out.extend(
-                terminals.iter().filter_map(|&terminal| Some((terminal, self.offer_alone(terminal, now)?))),
-            );
+            let Self { plan, first, places, calendar, .. } = self;
+            let (lane, class) = plan.only_lane();
+            out.extend(terminals.iter().filter_map(|&terminal| {
+                let place = &mut places[(terminal - *first) as usize];
+                Some((terminal, Self::offer_alone(plan, lane, class, place, calendar, terminal, now)?))
+            }));
         } else {
             out.extend(
                 terminals.iter().filter_map(|&terminal| Some((terminal, self.offer(terminal, 0, now)?))),
@@ -187,29 +200,34 @@ impl Sources {
     /// The next packet of a terminal's only lane: what [`Sources::offer_any`] does, and the date of the packet
     /// behind it goes into the calendar at once.
     #[inline(always)]
-    fn offer_alone(&mut self, terminal: u32, now: u64) -> Option<Offer> {
-        let at = self.at(terminal);
-        let place = &mut self.places[at];
-        let lane = &self.plan.lanes[0];
-        let mut found = None;
-        let mut created = place.clock.cycle;
-        if created > now {
+    fn offer_alone(
+        plan: &Plan,
+        lane: &Lane,
+        class: &Class,
+        place: &mut Place,
+        calendar: &mut Calendar,
+        terminal: u32,
+        now: u64,
+    ) -> Option<Offer> {
+        let mut clock = place.clock;
+        if clock.cycle > now {
             return None;
         }
+        let (mut found, mut created, mut number) = (None, clock.cycle, place.number);
         // silent terminals have no date, others may leave packets out, which takes no time
-        while found.is_none() && place.clock.cycle <= now {
-            created = place.clock.cycle;
-            found = self.plan.packet_of(lane, place.keys, terminal, place.number);
-            place.number += 1;
-            lane.next(&mut place.clock, &mut place.keys.gap(place.number));
+        while found.is_none() && clock.cycle <= now {
+            created = clock.cycle;
+            found = plan.packet_of(class, place.keys, terminal, number);
+            number += 1;
+            lane.next(&mut clock, &mut place.keys.gap(number));
         }
-        let next = place.clock.cycle;
+        (place.clock, place.number) = (clock, number);
         // one that is late is announced in the next cycle
-        if next != Clock::NEVER {
-            self.calendar.add(next.max(now + 1), terminal);
+        if clock.cycle != Clock::NEVER {
+            calendar.add(clock.cycle.max(now + 1), terminal);
         }
         let (dest, flits) = found?;
-        Some(self.plan.offer(lane.class, dest, flits, created, created < now))
+        Some(class.offer(lane.class, dest, flits, created, created < now))
     }
 
     fn offer_any(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
@@ -249,7 +267,8 @@ impl Sources {
         let rule = &self.plan.lanes[lane];
         place.number += 1;
         rule.next(&mut place.clock, &mut place.keys.gap(place.number));
-        let (dest, flits) = self.plan.packet_of(rule, place.keys, terminal, number)?;
+        let class = &self.plan.classes[rule.class as usize];
+        let (dest, flits) = self.plan.packet_of(class, place.keys, terminal, number)?;
         Some((rule.class, dest, flits))
     }
 

@@ -28,6 +28,11 @@ pub trait Destinations: std::fmt::Debug + Send + Sync {
     fn is_fixed(&self) -> bool {
         false
     }
+
+    /// That it is any rank, each as likely, where it is nothing else: a caller may draw without a call for each packet.
+    fn anywhere(&self) -> Option<Anywhere> {
+        None
+    }
 }
 
 /// Draws of one destination before a source that finds only itself is given up as silent: a source of whose
@@ -65,18 +70,23 @@ impl Destinations for Map {
 }
 
 /// Any of `ranks` ranks, each as likely.
-#[derive(Debug)]
-pub(super) struct Anywhere {
+#[derive(Debug, Clone, Copy)]
+pub struct Anywhere {
     pub(super) ranks: u32,
 }
 
 impl Destinations for Anywhere {
+    #[inline]
     fn destination(&self, source: u32, to_self: bool, draws: &mut Draws) -> Option<u32> {
         if to_self {
             return Some(draws.below(self.ranks));
         }
         let drawn = draws.below(self.ranks - 1);
         Some(drawn + u32::from(drawn >= source))
+    }
+
+    fn anywhere(&self) -> Option<Anywhere> {
+        Some(*self)
     }
 }
 

@@ -50,8 +50,13 @@ pub(super) trait Mask: Copy + Debug + Default + PartialEq + Send + Sync + 'stati
     fn insert(&mut self, index: usize) {
         self.insert_if(index, true);
     }
+    /// Takes `index` out, where it is `unwanted`.
+    fn remove_if(&mut self, index: usize, unwanted: bool);
     /// Takes `index` out.
-    fn remove(&mut self, index: usize);
+    #[inline(always)]
+    fn remove(&mut self, index: usize) {
+        self.remove_if(index, true);
+    }
     /// Whether nothing is in it.
     fn is_empty(self) -> bool;
     /// Whether `index` is in it.
@@ -76,8 +81,8 @@ macro_rules! mask {
                 *self |= <$word>::from(wanted) << index;
             }
             #[inline(always)]
-            fn remove(&mut self, index: usize) {
-                *self &= !(1 << index);
+            fn remove_if(&mut self, index: usize, unwanted: bool) {
+                *self &= !(<$word>::from(unwanted) << index);
             }
             #[inline(always)]
             fn is_empty(self) -> bool {
@@ -143,8 +148,8 @@ impl<const WORDS: usize> Mask for Wide<WORDS> {
     }
 
     #[inline(always)]
-    fn remove(&mut self, index: usize) {
-        self.0[index / 64 % WORDS] &= !(1 << (index % 64));
+    fn remove_if(&mut self, index: usize, unwanted: bool) {
+        self.0[index / 64 % WORDS] &= !(u64::from(unwanted) << (index % 64));
     }
 
     #[inline(always)]

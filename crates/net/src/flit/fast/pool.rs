@@ -61,8 +61,10 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// No place: the first one belongs to nobody, and empty channels link to it.
-    const FULL: u32 = 0;
+    /// The first place belongs to nobody, and empty channels link to it.
+    const NOBODYS: u32 = 0;
+    /// No place: none has that number.
+    const FULL: u32 = u32::MAX;
 
     /// An empty pool.
     pub(super) fn new() -> Self {
@@ -72,14 +74,14 @@ impl Pool {
     /// Puts a flit that goes a way behind the others of a channel, which is empty or has some.
     #[inline(always)]
     pub(super) fn put(&mut self, ends: &mut Ends, is_empty: bool, flit: Flit, way: Way) {
-        if self.free == Self::FULL {
-            self.grow();
-        }
         let place = self.free;
-        let taken = &mut self.places[place as usize];
+        let Some(taken) = self.places.get_mut(place as usize) else {
+            self.grow();
+            return self.put(ends, is_empty, flit, way);
+        };
         (taken.flit, taken.way) = (flit, way);
         self.free = taken.next;
-        let before = select(is_empty, Self::FULL, ends.last);
+        let before = select(is_empty, Self::NOBODYS, ends.last);
         self.places[before as usize].next = place;
         *ends = Ends { first: select(is_empty, place, ends.first), last: place };
     }

@@ -140,25 +140,24 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
         fresh.clear();
         let asks = self.ahead.leaves_channels();
-        for (at, &Coming { flit, number }) in heads.iter().enumerate() {
+        let mut later = heads.get(EARLIER..).unwrap_or_default().chunks(Ahead::FLITS);
+        for heads in heads.chunks(Ahead::FLITS) {
             if self.is_large {
-                if at.is_multiple_of(Ahead::FLITS) {
-                    self.ahead.go_on();
-                }
-                if (asks || Y::LOOKS)
-                    && let Some(&Coming { flit: later, number }) = heads.get(at + EARLIER)
-                {
+                self.ahead.go_on();
+                for &Coming { flit, number } in later.next().unwrap_or_default() {
                     if asks {
                         prefetch(routers.ends(number as usize));
                     }
                     if Y::LOOKS {
-                        guide.ask_early(later);
+                        guide.ask_early(flit);
                     }
                 }
             }
-            let number = number as usize;
-            guide.receive(ways, routers, pool, number, flit);
-            debug_assert!(routers.lens_of(number / N)[number % N].into() <= u32::from(self.buffer));
+            for &Coming { flit, number } in heads {
+                let number = number as usize;
+                guide.receive(ways, routers, pool, number, flit);
+                debug_assert!(routers.lens_of(number / N)[number % N].into() <= u32::from(self.buffer));
+            }
         }
     }
 

@@ -203,15 +203,16 @@ impl<T: Copy + Default> Lists<T> {
             *place = item;
             *end += 1;
         } else {
-            self.begin_page(list, item);
+            // what is handed over would be in memory even where nothing is
+            *self.begin_page(list) = item;
         }
         true
     }
 
-    /// The first item of a list, or the first one that has no place on its page.
+    /// The place of the first item of a list, or of the first one that has none on its page.
     #[cold]
     #[inline(never)]
-    fn begin_page(&mut self, list: usize, item: T) {
+    fn begin_page(&mut self, list: usize) -> &mut T {
         let at = match self.ends[list] {
             NOTHING => {
                 self.held[list / 64] |= 1 << (list % 64);
@@ -223,8 +224,8 @@ impl<T: Copy + Default> Lists<T> {
                 self.ends[list] as usize
             }
         };
-        self.items[at] = item;
         self.ends[list] = at as u32 + 1;
+        &mut self.items[at]
     }
 
     /// Makes all pages twice as long.

@@ -1,5 +1,7 @@
 //! The allocator of virtual channels of a block of routers: one iteration of iSLIP, on sets that are words.
 
+use std::hint::select_unpredictable as select;
+
 use super::{BLOCK, Mask, Routers};
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
@@ -22,16 +24,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
                     let number = port / P * N + waiters.first() % N;
                     let offered = self.free_of(port) & self.wanted(number);
                     if offered != 0 {
-                        self.give(number, port, offered);
+                        self.give_if(number, port, offered, true);
                         granted(number);
                     }
                 } else {
-                    let (mut given, more) = self.share_port(port);
-                    again |= u64::from(more) << bit;
-                    while !given.is_empty() {
-                        granted(port / P * N + given.first());
-                        given = given.rest();
-                    }
+                    again |= u64::from(self.share_port(port, &mut granted)) << bit;
                 }
             }
             *self.asking.word_mut(word) = again;
@@ -50,19 +47,53 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.free.as_flattened()[port % Self::PORTS].into()
     }
 
-    /// Several packets wait for the channels of one port. Returns the input channels of the router that get one, and whether
-    /// more can be given before a channel comes back.
-    #[inline(never)]
-    fn share_port(&mut self, port: usize) -> (M, bool) {
-        let free = self.free_of(port);
-        if free == 0 {
-            return (M::default(), false);
-        }
-        let first = port / P * N;
+    /// Several packets wait for the channels of one port, mostly two. Whether more channels can be given before one comes
+    /// back.
+    #[inline(always)]
+    fn share_port(&mut self, port: usize, granted: &mut impl FnMut(usize)) -> bool {
         let waiters = self.waiters(port);
-        if waiters.rest().rest().is_empty() {
-            return self.share_between(port, free, waiters.first(), waiters.rest().first());
+        let others = waiters.rest();
+        if others.rest().is_empty() {
+            self.share_between(port, waiters.first(), others.first(), granted)
+        } else {
+            self.share_among(port, granted)
         }
+    }
+
+    /// The same for two packets: those of input channels `one` and `other` behind it. Who gets something is as good as drawn,
+    /// so nothing is to be predicted.
+    #[inline(always)]
+    fn share_between(
+        &mut self,
+        port: usize,
+        one: usize,
+        other: usize,
+        granted: &mut impl FnMut(usize),
+    ) -> bool {
+        let (first, free) = (port / P * N, self.free_of(port));
+        let [wanted, others] = [one, other].map(|input| self.wanted(first + input) & free);
+        // behind a winner from the one on until before the other comes the other
+        let turn = (0..VS).fold(0, |turn, vc| {
+            let last = self.last_winner(port * VS + vc);
+            turn | u32::from(last.wrapping_sub(one) < other - one) << vc
+        });
+        let offered = [(one, wanted, wanted & !(others & turn)), (other, others, others & (turn | !wanted))];
+        let mut left = 0;
+        for (input, wanted, offered) in offered {
+            let gets = offered != 0;
+            self.give_if(first + input, port, offered, gets);
+            left |= select(gets, 0, wanted);
+            if gets {
+                granted(first + input);
+            }
+        }
+        left & self.free_of(port) != 0
+    }
+
+    /// The same for any number of packets.
+    #[inline(never)]
+    fn share_among(&mut self, port: usize, granted: &mut impl FnMut(usize)) -> bool {
+        let (first, free, waiters) = (port / P * N, self.free_of(port), self.waiters(port));
         let (mut asked, mut all, mut each) = (0, free, waiters);
         while !each.is_empty() {
             let wanted = self.wanted(first + each.first()) & free;
@@ -70,9 +101,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             asked |= wanted;
             all &= wanted;
         }
-        let granted = if all == asked {
+        if all == asked {
             // all want the same
-            self.share_channels(port, asked, |_| waiters)
+            self.share_channels(port, asked, |_| waiters, granted);
         } else {
             let mut requests = [M::default(); VS];
             let mut each = waiters;
@@ -83,46 +114,27 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
                 }
                 each = each.rest();
             }
-            self.share_channels(port, asked, |vc| requests[vc])
-        };
-        let free = self.free_of(port);
+            self.share_channels(port, asked, |vc| requests[vc], granted);
+        }
+        let (free, mut left) = (self.free_of(port), self.waiters(port));
         let mut again = false;
-        let mut left = self.waiters(port);
         while free != 0 && !left.is_empty() {
             again |= self.wanted(first + left.first()) & free != 0;
             left = left.rest();
         }
-        (granted, again)
-    }
-
-    /// The same for two packets, which mostly are all: those of input channels `one` and `other` behind it.
-    #[inline(always)]
-    fn share_between(&mut self, port: usize, free: u32, one: usize, other: usize) -> (M, bool) {
-        let first = port / P * N;
-        let [wanted, others] = [one, other].map(|input| self.wanted(first + input) & free);
-        // behind a winner from the one on until before the other comes the other
-        let turn = (0..VS).fold(0, |turn, vc| {
-            let last = self.last_winner(port * VS + vc);
-            turn | u32::from(last.wrapping_sub(one) < other - one) << vc
-        });
-        let offered = [(one, wanted & !(others & turn)), (other, others & (turn | !wanted))];
-        let mut granted = M::default();
-        for (input, offered) in offered {
-            if offered != 0 {
-                self.give(first + input, port, offered);
-                granted.insert(input);
-            }
-        }
-        let left = if granted.has(one) { others } else { wanted };
-        let all = granted.has(one) && granted.has(other);
-        (granted, !all && left & self.free_of(port) != 0)
+        again
     }
 
     /// The same where it is known which channels of a port are `asked` for, and who requests each.
     #[inline(always)]
-    fn share_channels(&mut self, port: usize, mut asked: u32, requests: impl Fn(usize) -> M) -> M {
+    fn share_channels(
+        &mut self,
+        port: usize,
+        mut asked: u32,
+        requests: impl Fn(usize) -> M,
+        granted: &mut impl FnMut(usize),
+    ) {
         let (first, channels) = (port / P * N, port * VS);
-        let mut granted = M::default();
         while asked != 0 {
             // the first channel's winner, and what else it was offered
             let vc = asked.trailing_zeros() as usize % VS;
@@ -137,10 +149,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             }
             asked &= !offered;
             // pointers of the channels that it declines stay
-            self.give(first + input, port, offered);
-            granted.insert(input);
+            self.give_if(first + input, port, offered, true);
+            granted(first + input);
         }
-        granted
     }
 
     /// The input channel of its router that won output channel `number` last.
@@ -149,25 +160,26 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         usize::from(self.channel(number).owner) % N
     }
 
-    /// Of the `offered` channels of a port an input channel takes the first at or after its pointer.
+    /// Of the `offered` channels of a port an input channel takes the first at or after its pointer, where it `gets` one.
     #[inline(always)]
-    fn give(&mut self, number: usize, port: usize, offered: u32) {
+    fn give_if(&mut self, number: usize, port: usize, offered: u32, gets: bool) {
         let base = port % P * VS;
         let accept = &mut self.accept.as_flattened_mut()[number % Self::CHANNELS];
         // a pointer at another port leaves nothing, and then the first channel is taken
         let ahead = u32::from(*accept).wrapping_sub(base as u32).min(u32::BITS - 1);
         let after = offered >> ahead << ahead;
         let chosen = (if after == 0 { offered } else { after }).trailing_zeros() as usize % VS;
-        let out = port * VS + chosen;
-        *accept = (base + chosen + 1) as u8;
-        self.out.as_flattened_mut()[number % Self::CHANNELS] = out as u16;
-        let owned = self.channel_mut(out);
-        owned.owner = (number % N) as u8;
-        let ready = owned.is_open();
+        let channel = port * VS + chosen;
+        *accept = select(gets, (base + chosen + 1) as u8, *accept);
+        let out = &mut self.out.as_flattened_mut()[number % Self::CHANNELS];
+        *out = select(gets, channel as u16, *out);
+        let owned = self.channel_mut(channel);
+        owned.owner = select(gets, (number % N) as u8, owned.owner);
+        let ready = gets & owned.is_open();
         self.ready_mut(port).insert_if(number % N, ready);
         self.asked.insert_if(port, ready);
-        self.free.as_flattened_mut()[port % Self::PORTS] &= !(1 << chosen);
-        self.waiters_mut(port).remove(number % N);
+        self.free.as_flattened_mut()[port % Self::PORTS] &= !(u16::from(gets) << chosen);
+        self.waiters_mut(port).remove_if(number % N, gets);
     }
 }
 
