@@ -106,24 +106,33 @@ impl<'a> Directions<'a> {
             End::Router { router: to, .. } => self.geometry.direction(node(router), node(to)),
             _ => None,
         };
-        let mut keys: Vec<(Direction, usize)> = Vec::with_capacity(all.len());
-        for of_router in all.chunk_by(|one, other| one.1 == other.1) {
-            let first = keys.len();
-            for channel in of_router {
-                let direction = direction(channel)?;
-                let before = keys[first..].iter().filter(|key| key.0 == direction).count();
-                keys.push((direction, before));
+        // each direction, the router that was seen last, its channels in that direction, and the most of any router
+        let mut ways: Vec<(Direction, u32, usize, usize)> = Vec::new();
+        let mut keys = Vec::with_capacity(all.len());
+        for channel in all {
+            let (direction, router) = (direction(channel)?, channel.1);
+            let way = ways.iter().position(|way| way.0 == direction).unwrap_or_else(|| {
+                ways.push((direction, router, 0, 0));
+                ways.len() - 1
+            });
+            let (_, seen, here, most) = &mut ways[way];
+            *here = if *seen == router { *here } else { 0 };
+            keys.push((way, *here));
+            *seen = router;
+            *here += 1;
+            *most = (*most).max(*here);
+        }
+        let mut order: Vec<usize> = (0..ways.len()).collect();
+        order.sort_unstable_by_key(|&way| ways[way].0);
+        let (mut names, mut first) = (Vec::new(), vec![0; ways.len()]);
+        for way in order {
+            let (direction, .., most) = ways[way];
+            first[way] = names.len();
+            match most {
+                1 => names.push(direction.to_string()),
+                _ => names.extend((0..most).map(|number| format!("{direction} {number}"))),
             }
         }
-        let mut sorted = keys.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let is_alone = |direction| !sorted.contains(&(direction, 1));
-        let name = |&(direction, number): &(Direction, usize)| match is_alone(direction) {
-            true => direction.to_string(),
-            false => format!("{direction} {number}"),
-        };
-        let places = keys.iter().map(|key| sorted.binary_search(key).unwrap_or_default()).collect();
-        Some((sorted.iter().map(name).collect(), places))
+        Some((names, keys.into_iter().map(|(way, number)| first[way] + number).collect()))
     }
 }

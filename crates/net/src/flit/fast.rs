@@ -78,10 +78,6 @@ macro_rules! each {
     };
 }
 
-/// How many flits a channel of the smallest routers may have, and one of the others.
-type Small = <u32 as Mask>::Count;
-type Large = <u64 as Mask>::Count;
-
 /// Longest latency of a channel in cycles that the calendar is made for,
 const MOST_LATENCY: u32 = 1 << 12;
 /// and the longest time that what waits for a narrow one takes to pass it.
@@ -173,7 +169,12 @@ impl Fast {
     fn slots(fabric: &Fabric, spec: &RouterSpec) -> Option<(usize, usize)> {
         let sizes = [(8, 4), (8, 8), (16, 4), (8, 16), (16, 8), (32, 4), (64, 2), (32, 8), (64, 4)];
         let fits = |&(ports, vcs): &(usize, usize)| {
-            let most = if ports * vcs > 32 { Large::MOST } else { Small::MOST };
+            let most = match ports * vcs {
+                32 => <u32 as Mask>::Count::MOST,
+                64 => <u64 as Mask>::Count::MOST,
+                128 => <Wide<2> as Mask>::Count::MOST,
+                _ => <Wide<4> as Mask>::Count::MOST,
+            };
             fabric.stride() <= ports && spec.virtual_channels as usize <= vcs && spec.buffer_flits <= most
         };
         sizes.into_iter().find(fits)

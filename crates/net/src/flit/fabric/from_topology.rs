@@ -167,7 +167,8 @@ impl Wiring {
             credit_latency: wires.terminal_latency.max(1),
             ..Channel::default()
         };
-        let mut of = vec![Vec::new(); topology.node_count()];
+        // nodes and their terminals, NIC by NIC
+        let mut all = Vec::with_capacity(topology.node_count());
         let memories = (0..topology.node_count())
             .map(NodeId::from_index)
             .filter(|&node| matches!(topology.kind(node), NodeKind::Memory(_)));
@@ -206,7 +207,7 @@ impl Wiring {
                             fabric.attach_apart((router, input), exit, into, channels.of(back)?, Some(node))
                         }
                     };
-                    of[node.index()].push(terminal);
+                    all.push((node.index(), terminal));
                     some = true;
                 }
                 if set == 0 && nic == 0 {
@@ -217,10 +218,18 @@ impl Wiring {
                 }
             }
         }
-        self.terminal_start = vec![0];
-        for list in of {
-            self.terminals_of.extend(list);
-            self.terminal_start.push(self.terminals_of.len() as u32);
+        self.terminal_start = vec![0; topology.node_count() + 1];
+        for (node, _) in &all {
+            self.terminal_start[node + 1] += 1;
+        }
+        for node in 0..topology.node_count() {
+            self.terminal_start[node + 1] += self.terminal_start[node];
+        }
+        let mut next = self.terminal_start.clone();
+        self.terminals_of = vec![0; all.len()];
+        for (node, terminal) in all {
+            self.terminals_of[next[node] as usize] = terminal;
+            next[node] += 1;
         }
         Ok(())
     }

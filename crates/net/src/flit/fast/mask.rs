@@ -139,8 +139,27 @@ impl<const WORDS: usize> Wide<WORDS> {
     }
 }
 
-impl<const WORDS: usize> Mask for Wide<WORDS> {
+/// What counts flits of routers with so many words of channels.
+pub(super) trait Counted {
+    /// Counts of one router.
+    type Count: Count;
+}
+
+/// Half of what the largest ones take, as less of a network that does not fit in the nearer caches has to be brought there.
+impl Counted for Wide<2> {
+    type Count = u8;
+}
+
+/// The largest ones, which any buffers may have.
+impl Counted for Wide<4> {
     type Count = u16;
+}
+
+impl<const WORDS: usize> Mask for Wide<WORDS>
+where
+    Self: Counted,
+{
+    type Count = <Self as Counted>::Count;
 
     #[inline(always)]
     fn insert_if(&mut self, index: usize, wanted: bool) {
@@ -209,7 +228,10 @@ mod tests {
 
     use super::*;
 
-    fn several_words_are_one_set<const WORDS: usize>() {
+    fn several_words_are_one_set<const WORDS: usize>()
+    where
+        Wide<WORDS>: Counted,
+    {
         let most = 64 * WORDS;
         let mut draws = Draws::new(1);
         for round in 0..5000 {

@@ -94,13 +94,15 @@ impl TreeMap {
                 .collect(),
             terminals,
         };
+        let (mut down, mut up) = (Vec::<Vec<u16>>::new(), Vec::new());
         for (router, place_here) in (0..).zip(&place) {
             let Some((level, subtree)) = *place_here else {
                 return refuse(format!("`{kind}`: a router is no switch of the tree; use `up-down`"));
             };
             let info = &tree.levels[level];
-            let mut down = vec![Vec::new(); info.children as usize];
-            let mut up = Vec::new();
+            up.clear();
+            down.iter_mut().for_each(Vec::clear);
+            down.resize_with(info.children as usize, Vec::new);
             for output in 0..fabric.output_count(router) {
                 match fabric.channel(router, output).end {
                     End::Nothing => {}
@@ -136,13 +138,13 @@ impl TreeMap {
                 children: info.children as u16,
                 up: up.len() as u16,
             });
-            for ports in down {
+            for ports in &down {
                 // where a cable is missing, another takes its place
                 map.ports.extend(
                     (0..copies).map(|copy| ports.get(copy % ports.len().max(1)).copied().unwrap_or(NO_PORT)),
                 );
             }
-            map.ports.extend(up);
+            map.ports.extend(&up);
         }
         let mut below = 1;
         for level in &tree.levels {
