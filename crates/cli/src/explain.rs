@@ -96,7 +96,7 @@ fn find(list: Option<&str>, kind: &str) -> Vec<Found> {
         NOUNS.iter().filter(|noun| list.is_none_or(|list| list == noun.name || list == noun.singular));
     let mut found: Vec<Found> = nouns
         .flat_map(|noun| {
-            let entries = noun.entries.iter().filter(|entry| entry.kind == kind);
+            let entries = noun.entries.iter().filter(|entry| entry.names().any(|name| name == kind));
             entries.map(|entry| Found { noun: Some(noun), entry })
         })
         .collect();
@@ -115,7 +115,7 @@ fn unknown(list: Option<&str>, kind: &str) -> ConfigError {
         return ConfigError::new(format!("`{kind}` is a list and no kind: {ways}"), None);
     }
     let kinds = || {
-        let plugins = NOUNS.iter().flat_map(|noun| noun.entries.iter().map(|entry| entry.kind));
+        let plugins = NOUNS.iter().flat_map(|noun| noun.entries.iter().flat_map(Entry::names));
         let sections = SECTIONS.iter().map(|entry| entry.kind);
         let cards = PROFILES.iter().map(|profile| profile.name);
         plugins
@@ -156,6 +156,10 @@ fn explain(found: &Found, style: &Style) -> String {
         None => format!("{heading}: a section of an experiment"),
     };
     text = format!("{}\n", markdown::to_text(&text, style.width));
+    if !found.entry.others.is_empty() {
+        text += &markdown::to_text(&also_called(found.entry.others), style.width);
+        text.push('\n');
+    }
     let help = schema["description"].as_str().unwrap_or_default();
     text += &markdown::to_text(help, style.width);
     if let Some(paragraph) = companions::paragraph(found, &schema) {
@@ -198,6 +202,12 @@ pub(crate) fn entry(parameter: &Parameter, style: &Style) -> String {
     text
 }
 
+/// The names that something has elsewhere.
+fn also_called<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    format!("also called {}", names.join(", "))
+}
+
 fn explain_compute(entry: &catalogue::Entry, style: &Style) -> String {
     let heading = format!(
         "{}: a compute type (topology.compute = \"{}\")",
@@ -206,7 +216,7 @@ fn explain_compute(entry: &catalogue::Entry, style: &Style) -> String {
     );
     let mut text = markdown::to_text(&heading, style.width) + "\n";
     if !entry.also.is_empty() {
-        text += &markdown::to_text(&format!("also called {}", entry.also.join(", ")), style.width);
+        text += &markdown::to_text(&also_called(&entry.also), style.width);
         text.push('\n');
     }
     if let Some(compute) = catalogue::named(&entry.name) {

@@ -4,8 +4,22 @@
 pub struct Entry {
     /// The `kind` in files.
     pub kind: &'static str,
+    /// What it is called elsewhere. Files have the `kind`; whoever writes another name is told.
+    pub others: &'static [&'static str],
     /// Its JSON Schema, with help, defaults and units.
     pub schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
+}
+
+impl Entry {
+    /// A `kind` that is called nothing else.
+    pub const fn of<T: schemars::JsonSchema>(kind: &'static str) -> Self {
+        Self { kind, others: &[], schema: T::json_schema }
+    }
+
+    /// Its `kind`, then what it is called elsewhere.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.kind).chain(self.others.iter().copied())
+    }
 }
 
 /// Declares a list of plug-ins of one noun.
@@ -23,14 +37,18 @@ pub struct Entry {
 /// registry! {
 ///     /// Every shape, by its `kind`.
 ///     enum ShapeSpec: dyn Shape {
-///         "square" => Square(Square),
+///         "square" | "quadrate" => Square(Square),
 ///     }
 /// }
 ///
 /// let spec: ShapeSpec = serde_json::from_str(r#"{"kind": "square", "side": 3}"#).unwrap();
 /// assert_eq!(spec.plugin().area(), 9.0);
 /// assert_eq!(ShapeSpec::KINDS, ["square"]);
+/// let error = serde_json::from_str::<ShapeSpec>(r#"{"kind": "quadrate", "side": 3}"#).unwrap_err();
+/// assert!(error.to_string().starts_with("unknown kind `quadrate`, which is `square` here (known: square)"));
 /// ```
+///
+/// Names behind `|` are what others call a kind: they are no names for it, but whoever writes one is told which is.
 ///
 /// A name alone means the kind with its defaults, where it has one for every key: `"ring"` is `{"kind": "ring"}`.
 ///
@@ -41,7 +59,7 @@ pub struct Entry {
 #[macro_export]
 macro_rules! registry {
     ($(#[$doc:meta])* $vis:vis enum $name:ident: dyn $trait:path {
-        $($kind:literal => $variant:ident($spec:ty)),+ $(,)?
+        $($kind:literal $(| $other:literal)* => $variant:ident($spec:ty)),+ $(,)?
     }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, $crate::serde::Serialize, $crate::schemars::JsonSchema)]
@@ -64,6 +82,7 @@ macro_rules! registry {
             $vis const ENTRIES: &'static [$crate::registry::Entry] = &[
                 $($crate::registry::Entry {
                     kind: $kind,
+                    others: &[$($other),*],
                     schema: <$spec as $crate::schemars::JsonSchema>::json_schema,
                 }),+
             ];
@@ -111,6 +130,7 @@ macro_rules! registry {
 
         impl $crate::registry::List for $name {
             const KINDS: &'static [&'static str] = &[$($kind),+];
+            const ENTRIES: &'static [$crate::registry::Entry] = $name::ENTRIES;
 
             fn by_name(kind: &str) -> Result<Self, $crate::registry::BareError> {
                 let bare = std::iter::once(("kind", kind));
@@ -166,6 +186,8 @@ pub fn allow_names<L: List>(schema: &mut schemars::Schema) {
 pub trait List: Sized {
     /// Every kind.
     const KINDS: &'static [&'static str];
+    /// The same with what else there is to say.
+    const ENTRIES: &'static [Entry];
 
     /// The kind of that name with its defaults, as from a table that has a `kind` and nothing else. Whatever all else is read
     /// from, names are read by this one reader: another would be compiled for every kind once more.
@@ -192,8 +214,7 @@ impl<'de, L: List> serde::Deserialize<'de> for Kind<L> {
             }
             fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<&'static str, E> {
                 L::KINDS.iter().find(|kind| **kind == name).copied().ok_or_else(|| {
-                    let hint = crate::error::nearest(name, L::KINDS.iter().copied())
-                        .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+                    let hint = hint(name, L::ENTRIES);
                     E::custom(format!("unknown kind `{name}`{hint} (known: {})", L::KINDS.join(", ")))
                 })
             }
@@ -201,4 +222,16 @@ impl<'de, L: List> serde::Deserialize<'de> for Kind<L> {
         let name = deserializer.deserialize_str(Name::<L>(std::marker::PhantomData))?;
         Ok(Self { name, list: std::marker::PhantomData })
     }
+}
+
+/// What is said behind a name that no entry has as its `kind`: which ones others call so, or which one looks like it.
+fn hint(name: &str, entries: &[Entry]) -> String {
+    let called = |entry: &&Entry| entry.others.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let kinds: Vec<String> = entries.iter().filter(called).map(|entry| format!("`{}`", entry.kind)).collect();
+    if !kinds.is_empty() {
+        return format!(", which is {} here", kinds.join(" or "));
+    }
+    let near = crate::error::nearest(name, entries.iter().flat_map(Entry::names));
+    let named = near.and_then(|near| entries.iter().find(|entry| entry.names().any(|name| name == near)));
+    named.map_or_else(String::new, |entry| format!(", did you mean `{}`?", entry.kind))
 }

@@ -1,6 +1,5 @@
 //! Every list of plug-ins, by noun: what `list` and `explain` show.
 
-use schemars::JsonSchema;
 use stratasim_core::registry::Entry;
 use stratasim_device::card::{AlgorithmSpec, Card};
 use stratasim_net::NetworkSpec;
@@ -199,29 +198,29 @@ pub(crate) fn is_kind(name: &str) -> bool {
 pub(crate) fn elsewhere(message: &str) -> String {
     let unknown = message.strip_prefix("unknown kind `").and_then(|rest| rest.split_once("` (known: "));
     let Some((kind, _)) = unknown else { return String::new() };
-    let places: Vec<String> = NOUNS
-        .iter()
-        .filter(|noun| noun.has(kind))
-        .map(|noun| format!("`{} = \"{kind}\"`", noun.place))
-        .collect();
+    let named = |noun: &Noun| {
+        let entry = noun.entries.iter().find(|entry| entry.names().any(|name| name == kind))?;
+        Some(format!("`{} = \"{}\"`", noun.place, entry.kind))
+    };
+    let places: Vec<String> = NOUNS.iter().filter_map(named).collect();
     if places.is_empty() { String::new() } else { format!("; there is {}", places.join(" and ")) }
 }
 
 /// Sections of an experiment that are no plug-ins.
 pub const SECTIONS: &[Entry] = &[
-    Entry { kind: "experiment", schema: <Spec as JsonSchema>::json_schema },
-    Entry { kind: "execution", schema: <Execution as JsonSchema>::json_schema },
-    Entry { kind: "noise", schema: <NoiseSpec as JsonSchema>::json_schema },
-    Entry { kind: "job", schema: <JobSpec as JsonSchema>::json_schema },
-    Entry { kind: "jobs", schema: <JobsSpec as JsonSchema>::json_schema },
-    Entry { kind: "nccl", schema: <NcclSpec as JsonSchema>::json_schema },
-    Entry { kind: "traffic", schema: <TrafficSpec as JsonSchema>::json_schema },
-    Entry { kind: "traffic-class", schema: <ClassSpec as JsonSchema>::json_schema },
-    Entry { kind: "traffic-reply", schema: <ReplySpec as JsonSchema>::json_schema },
-    Entry { kind: "traffic-probes", schema: <ProbeSpec as JsonSchema>::json_schema },
-    Entry { kind: "traffic-batch", schema: <BatchSpec as JsonSchema>::json_schema },
-    Entry { kind: "traffic-measure", schema: <MeasureSpec as JsonSchema>::json_schema },
-    Entry { kind: "card", schema: <Card as JsonSchema>::json_schema },
-    Entry { kind: "forecast", schema: <ForecastSpec as JsonSchema>::json_schema },
-    Entry { kind: "sweep", schema: <SweepSpec as JsonSchema>::json_schema },
+    Entry::of::<Spec>("experiment"),
+    Entry::of::<Execution>("execution"),
+    Entry::of::<NoiseSpec>("noise"),
+    Entry::of::<JobSpec>("job"),
+    Entry::of::<JobsSpec>("jobs"),
+    Entry::of::<NcclSpec>("nccl"),
+    Entry::of::<TrafficSpec>("traffic"),
+    Entry::of::<ClassSpec>("traffic-class"),
+    Entry::of::<ReplySpec>("traffic-reply"),
+    Entry::of::<ProbeSpec>("traffic-probes"),
+    Entry::of::<BatchSpec>("traffic-batch"),
+    Entry::of::<MeasureSpec>("traffic-measure"),
+    Entry::of::<Card>("card"),
+    Entry::of::<ForecastSpec>("forecast"),
+    Entry::of::<SweepSpec>("sweep"),
 ];

@@ -128,19 +128,19 @@ fn zero_rate(spec: &Value) -> Option<String> {
 registry! {
     /// Every topology, by its `kind`.
     pub enum TopologySpec: dyn Generator {
-        "single-switch" => SingleSwitch(single_switch::SingleSwitch),
+        "single-switch" | "crossbar" | "switch" => SingleSwitch(single_switch::SingleSwitch),
         "star" => Star(star::Star),
         "ring" => Ring(ring::Ring),
-        "fully-connected" => FullyConnected(fully_connected::FullyConnected),
-        "mesh" => Mesh(mesh::Mesh),
+        "fully-connected" | "full-mesh" | "clique" => FullyConnected(fully_connected::FullyConnected),
+        "mesh" | "concentrated-mesh" | "cmesh" => Mesh(mesh::Mesh),
         "torus" => Torus(torus::Torus),
         "hypercube" => Hypercube(hypercube::Hypercube),
-        "hyperx" => HyperX(hyperx::HyperX),
+        "hyperx" | "flattened-butterfly" | "hamming-graph" => HyperX(hyperx::HyperX),
         "dragonfly" => Dragonfly(dragonfly::Dragonfly),
         "multi-dimensional" => MultiDimensional(multi_dimensional::MultiDimensional),
-        "fat-tree" => FatTree(fat_tree::FatTree),
-        "leaf-spine" => LeafSpine(leaf_spine::LeafSpine),
-        "k-ary-n-fly" => KAryNFly(k_ary_n_fly::KAryNFly),
+        "fat-tree" | "tapered-fat-tree" | "xgft" | "clos" => FatTree(fat_tree::FatTree),
+        "leaf-spine" | "spine-leaf" | "clos" => LeafSpine(leaf_spine::LeafSpine),
+        "k-ary-n-fly" | "butterfly" | "fly" => KAryNFly(k_ary_n_fly::KAryNFly),
         "k-ary-n-tree" => KAryNTree(k_ary_n_tree::KAryNTree),
         "hcsim-cxl" => HcsimCxl(hcsim_cxl::HcsimCxl),
         "hcsim-ethernet" => HcsimEthernet(hcsim_ethernet::HcsimEthernet),
@@ -150,8 +150,8 @@ registry! {
         "degraded" => Degraded(degraded::Degraded),
         "without" => Without(without::Without),
         "with-compute" => WithCompute(with_compute::WithCompute),
-        "simgrid-xml" => SimgridXml(crate::io::simgrid::SimgridXml),
-        "networkx-json" => NetworkxJson(crate::io::networkx::NetworkxJson),
+        "simgrid-xml" | "simgrid" => SimgridXml(crate::io::simgrid::SimgridXml),
+        "networkx-json" | "networkx" => NetworkxJson(crate::io::networkx::NetworkxJson),
         "graphml" => Graphml(crate::io::graphml::Graphml),
     }
 }

@@ -101,10 +101,10 @@ registry! {
     /// Every routing algorithm, by its `kind`.
     pub enum RoutingSpec: dyn RoutingAlgorithm {
         "auto" => Auto(auto::Auto),
-        "dijkstra" => Dijkstra(dijkstra::Dijkstra),
+        "dijkstra" | "shortest-path" => Dijkstra(dijkstra::Dijkstra),
         "ecmp" => Ecmp(ecmp::Ecmp),
-        "dimension-order" => DimensionOrder(dimension_order::DimensionOrder),
-        "up-down" => UpDown(up_down::UpDown),
+        "dimension-order" | "dor" | "xy" | "e-cube" => DimensionOrder(dimension_order::DimensionOrder),
+        "up-down" | "d-mod-k" | "nca" => UpDown(up_down::UpDown),
         "explicit" => Explicit(explicit::Explicit),
     }
 }

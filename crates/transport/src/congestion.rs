@@ -225,11 +225,11 @@ pub trait CongestionKind {
 
 /// The list of specs, and the enum of states that dispatches without a virtual call.
 macro_rules! congestion_controls {
-    ($($kind:literal => $variant:ident($spec:ty, $state:ty)),+ $(,)?) => {
+    ($($kind:literal $(| $other:literal)* => $variant:ident($spec:ty, $state:ty)),+ $(,)?) => {
         registry! {
             /// Every congestion control, by its `kind`.
             pub enum CongestionSpec: dyn CongestionKind {
-                $($kind => $variant($spec)),+
+                $($kind $(| $other)* => $variant($spec)),+
             }
         }
 
@@ -285,20 +285,20 @@ macro_rules! congestion_controls {
 
 congestion_controls! {
     "fixed-window" => FixedWindow(fixed_window::FixedWindow, fixed_window::State),
-    "constant-rate" => ConstantRate(constant_rate::ConstantRate, constant_rate::State),
+    "constant-rate" | "roce" => ConstantRate(constant_rate::ConstantRate, constant_rate::State),
     "dctcp" => Dctcp(dctcp::Dctcp, dctcp::State),
     "mprdma" => Mprdma(mprdma::Mprdma, mprdma::State),
     "swift" => Swift(swift::Swift, swift::State),
     "timely" => Timely(timely::Timely, timely::State),
-    "dcqcn" => Dcqcn(dcqcn::Dcqcn, dcqcn::State),
+    "dcqcn" | "roce" | "rocev2" => Dcqcn(dcqcn::Dcqcn, dcqcn::State),
     "hpcc" => Hpcc(hpcc::Hpcc, hpcc::State),
     "power-tcp" => PowerTcp(power_tcp::PowerTcp, power_tcp::State),
-    "nscc" => Nscc(nscc::Nscc, nscc::State),
-    "rccc" => Rccc(rccc::Rccc, fixed_window::State),
+    "nscc" | "uec" | "ultra-ethernet" => Nscc(nscc::Nscc, nscc::State),
+    "rccc" | "uec" | "ultra-ethernet" => Rccc(rccc::Rccc, fixed_window::State),
     "ndp" => Ndp(ndp::Ndp, fixed_window::State),
     "eqds" => Eqds(eqds::Eqds, fixed_window::State),
-    "cubic" => Cubic(cubic::Cubic, cubic::State),
-    "aimd" => Aimd(aimd::Aimd, aimd::State),
+    "cubic" | "tcp" => Cubic(cubic::Cubic, cubic::State),
+    "aimd" | "tcp" | "reno" => Aimd(aimd::Aimd, aimd::State),
 }
 
 impl Default for CongestionSpec {

@@ -70,11 +70,11 @@ pub trait EntropyKind {
 
 /// The list of specs, and the enum of states that dispatches without a virtual call.
 macro_rules! entropies {
-    ($($kind:literal => $variant:ident($spec:ty, $state:ty)),+ $(,)?) => {
+    ($($kind:literal $(| $other:literal)* => $variant:ident($spec:ty, $state:ty)),+ $(,)?) => {
         registry! {
             /// Every choice of paths by the sender, by its `kind`.
             pub enum EntropySpec: dyn EntropyKind {
-                $($kind => $variant($spec)),+
+                $($kind $(| $other)* => $variant($spec)),+
             }
         }
 

@@ -248,11 +248,11 @@ pub trait RecoveryKind {
 
 /// The list of specs, and the enum of states that dispatches without a virtual call.
 macro_rules! recoveries {
-    ($($kind:literal => $variant:ident($spec:ty, $state:ty)),+ $(,)?) => {
+    ($($kind:literal $(| $other:literal)* => $variant:ident($spec:ty, $state:ty)),+ $(,)?) => {
         registry! {
             /// Every way of recovery, by its `kind`.
             pub enum RecoverySpec: dyn RecoveryKind {
-                $($kind => $variant($spec)),+
+                $($kind $(| $other)* => $variant($spec)),+
             }
         }
 
@@ -338,10 +338,10 @@ macro_rules! recoveries {
 
 // states that are larger than most lie elsewhere
 recoveries! {
-    "go-back-n" => GoBackN(go_back_n::GoBackN, go_back_n::State),
-    "irn" => Irn(irn::Irn, Box<irn::State>),
-    "sack" => Sack(sack::Sack, Box<sack::State>),
-    "rltp" => Rltp(rltp::Rltp, Box<rltp::State>),
+    "go-back-n" | "gbn" => GoBackN(go_back_n::GoBackN, go_back_n::State),
+    "irn" | "selective-repeat" => Irn(irn::Irn, Box<irn::State>),
+    "sack" | "tcp" | "selective-repeat" => Sack(sack::Sack, Box<sack::State>),
+    "rltp" | "selective-repeat" => Rltp(rltp::Rltp, Box<rltp::State>),
     "trimming" => Trimming(trimming::Trimming, trimming::State),
     "none" => None(none::NoRecovery, none::State),
 }

@@ -358,9 +358,9 @@ registry! {
     /// Every collective algorithm, by its `kind`.
     pub enum CollectiveSpec: dyn CollectiveAlgorithm {
         "ring" => Ring(ring::Ring),
-        "recursive" => Recursive(recursive::Recursive),
+        "recursive" | "halving-doubling" | "rabenseifner" => Recursive(recursive::Recursive),
         "recursive-doubling" => RecursiveDoubling(recursive_doubling::RecursiveDoubling),
-        "binomial" => Binomial(binomial::Binomial),
+        "binomial" | "tree" | "binomial-tree" => Binomial(binomial::Binomial),
         "chain" => Chain(chain::Chain),
         "double-binary-tree" => DoubleBinaryTree(double_binary_tree::DoubleBinaryTree),
         "direct" => Direct(direct::Direct),

@@ -71,7 +71,14 @@ fn section(found: &Found, marks: &str) -> String {
     let schema = schema(found.entry);
     let kind = found.entry.kind;
     let help = schema["description"].as_str().unwrap_or_default();
-    let mut text = format!("{marks} {kind}\n\n{}\n", help.trim());
+    let mut text = format!("{marks} {kind}\n\n");
+    if !found.entry.others.is_empty() {
+        text += &format!(
+            "Also called {}.\n\n",
+            found.entry.others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        );
+    }
+    text += &format!("{}\n", help.trim());
     if let Some(paragraph) = companions::paragraph(found, &schema) {
         text += &format!("\n{paragraph}\n");
     }

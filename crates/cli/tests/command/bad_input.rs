@@ -70,6 +70,16 @@ fn an_unknown_key_is_named_with_its_neighbour() {
 fn an_unknown_kind_is_named_with_its_neighbour() {
     let text = TOPOLOGY.replace("\"ring\"", "\"rng\"") + WORKLOAD;
     refused(&run(&text, &[]), &["topology.kind", "unknown kind `rng`, did you mean `ring`", "bad.toml:2"]);
+    // what others call so, a slip in such a name, and one of another list
+    for (name, hint) in [
+        ("flattened-butterfly", "unknown kind `flattened-butterfly`, which is `hyperx` here"),
+        ("Clos", "unknown kind `Clos`, which is `fat-tree` or `leaf-spine` here"),
+        ("flattened-buterfly", "unknown kind `flattened-buterfly`, did you mean `hyperx`?"),
+        ("gbn", "there is `network.recovery.kind = \"go-back-n\"`"),
+    ] {
+        let text = TOPOLOGY.replace("\"ring\"", &format!("\"{name}\"")) + WORKLOAD;
+        refused(&run(&text, &[]), &[hint, "bad.toml:2"]);
+    }
     let text = TOPOLOGY.replace("kind = \"ring\"\n", "") + WORKLOAD;
     refused(&run(&text, &[]), &["topology", "the key `kind` is missing", "bad.toml:1"]);
     let text = TOPOLOGY.replace("kind", "knd") + WORKLOAD;
@@ -351,6 +361,10 @@ fn typos_in_settings_and_options_are_named() {
     }
     refused(&scratch.stratasim(&["sweep", "good.toml", "--out", "x"]), &["no section `[sweep]`"]);
     refused(&scratch.stratasim(&["explain", "fat-treee"]), &["fat-treee", "did you mean `fat-tree`"]);
+    let other = scratch.stratasim(&["explain", "flattened-butterfly"]).output;
+    assert!(
+        other.starts_with("hyperx: a kind of topology") && other.contains("also called flattened-butterfly")
+    );
     refused(&scratch.stratasim(&["list", "topologys"]), &["topologys", "did you mean `topologies`"]);
     let ended = scratch.stratasim(&["topology", "export", "good.toml", "--format", "graphmll"]);
     refused(&ended, &["graphmll", "did you mean `graphml`"]);

@@ -231,6 +231,7 @@ fn no_table_is_wider_than_the_terminal() {
         &["list", "topologies"],
         &["explain", "flow"],
         &["explain", "transformer"],
+        &["explain", "flattened-butterfly"],
         &["explain", "H100"],
         &["explain", "lv08"],
         &["explain", "full"],

@@ -214,12 +214,12 @@ registry! {
     /// Every routing function of the flit level, by its `kind`.
     pub enum FlitRoutingSpec: dyn FlitRoutingAlgorithm {
         "auto" => Auto(auto::Auto),
-        "dimension-order" => DimensionOrder(dimension_order::DimensionOrderSpec),
-        "nearest-common-ancestor" => NearestCommonAncestor(nearest_common_ancestor::NearestCommonAncestorSpec),
+        "dimension-order" | "dor" | "xy" | "e-cube" => DimensionOrder(dimension_order::DimensionOrderSpec),
+        "nearest-common-ancestor" | "nca" | "anca" => NearestCommonAncestor(nearest_common_ancestor::NearestCommonAncestorSpec),
         "xy-yx" => XyYx(xy_yx::XyYxSpec),
         "valiant" => Valiant(two_phase::ValiantSpec),
         "romm" => Romm(two_phase::RommSpec),
-        "minimal-adaptive" => MinimalAdaptive(minimal_adaptive::MinimalAdaptiveSpec),
+        "minimal-adaptive" | "adaptive" => MinimalAdaptive(minimal_adaptive::MinimalAdaptiveSpec),
         "minimal" => Minimal(minimal::MinimalSpec),
         "ugal" => Ugal(ugal::UgalSpec),
         "destination-tag" => DestinationTag(destination_tag::DestinationTagSpec),

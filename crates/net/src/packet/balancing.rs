@@ -27,9 +27,9 @@ registry! {
         "ecmp" => Ecmp(Ecmp),
         "per-flow" => PerFlow(PerFlow),
         "round-robin" => RoundRobin(RoundRobin),
-        "random" => Random(Random),
-        "least-queue" => LeastQueue(LeastQueue),
-        "flowlets" => Flowlets(Flowlets),
+        "random" | "packet-spraying" | "spray" | "oblivious" => Random(Random),
+        "least-queue" | "adaptive" => LeastQueue(LeastQueue),
+        "flowlets" | "flowlet" | "letflow" => Flowlets(Flowlets),
         "source" => Source(Source),
         "routing" => Routing(Routing),
     }

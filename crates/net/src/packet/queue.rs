@@ -88,10 +88,10 @@ pub trait QueueKind {
 registry! {
     /// Every kind of queue, by its `kind`.
     pub enum QueueSpec: dyn QueueKind {
-        "trimming" => Trimming(Trimming),
-        "drop-tail" => DropTail(DropTail),
-        "lossless" => Lossless(Lossless),
-        "credit" => Credit(Credit),
+        "trimming" | "composite" | "packet-trimming" => Trimming(Trimming),
+        "drop-tail" | "fifo" => DropTail(DropTail),
+        "lossless" | "pfc" => Lossless(Lossless),
+        "credit" | "infiniband" => Credit(Credit),
     }
 }
 

@@ -14,7 +14,7 @@ use super::NCCL;
 use crate::explain::{entry, markdown, parameters, schema as schema_of};
 
 /// NCCL's operations as if they were a pattern.
-const NCCL_ENTRY: Entry = Entry { kind: NCCL, schema: <NcclSpec as JsonSchema>::json_schema };
+const NCCL_ENTRY: Entry = Entry::of::<NcclSpec>(NCCL);
 
 /// Every name, in tables.
 pub(super) fn patterns(style: &Style) -> String {
