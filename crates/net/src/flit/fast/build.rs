@@ -26,18 +26,15 @@ use crate::flit::routing::places::part;
 /// Bytes of routers that stay in the nearer caches of a core.
 const LARGE: usize = 1 << 20;
 
-/// So many empty blocks. On its own, so that a thread's stack holds one while they are made, and none else: blocks of the
-/// largest routers have half a megabyte.
+/// Puts an empty block behind others. On its own, so that a thread's stack holds one while it is made, and none else: blocks of
+/// the largest routers have half a megabyte.
 #[inline(never)]
-fn empty_blocks<const P: usize, const VS: usize, const N: usize, M: Mask>(
-    count: usize,
+fn add_block<const P: usize, const VS: usize, const N: usize, M: Mask>(
+    blocks: &mut Vec<Routers<P, VS, N, M>>,
     vcs: u8,
     buffer: u16,
-) -> Vec<Routers<P, VS, N, M>> {
-    let mut blocks = large_vec(count);
-    // copied where they stay
-    blocks.resize(count, Routers::new(vcs, buffer));
-    blocks
+) {
+    blocks.push(Routers::new(vcs, buffer));
 }
 
 /// Spacing of the outputs of routers, and the first moment at which each is free.
@@ -90,7 +87,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         };
         let mut ejection = vec![Link::NOTHING; mine.len()];
         let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);
-        let mut blocks = empty_blocks(count.div_ceil(BLOCK), spec.virtual_channels, buffer);
+        let mut blocks = large_vec(count.div_ceil(BLOCK));
+        (0..count.div_ceil(BLOCK)).for_each(|_| add_block(&mut blocks, spec.virtual_channels, buffer));
         let mut narrow = false;
         let (mut flit_links, mut credit_links) = (Links::default(), Links::default());
         for router in routers.clone() {
