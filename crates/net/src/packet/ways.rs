@@ -241,10 +241,18 @@ impl Alone {
         streams.iter_mut().for_each(|stream| stream.last = stream.last.max(last));
     }
 
-    /// When all of it has arrived behind `port`.
-    fn end(&self, stream: Stream, port: &Port) -> u64 {
+    /// When all of it has arrived behind `port`, beside which, where it is the `only` one, no link leads there.
+    fn end(&self, stream: Stream, port: &Port, only: bool) -> u64 {
         let last = stream.last.saturating_add(port.time_of(self.last));
-        last.max(self.full_end(stream, port)).saturating_add(port.kind.delay)
+        let mut end = last.max(self.full_end(stream, port));
+        // packets that came by different ways pass it one after the other, whichever is first; only a small one that is ahead of
+        // all others holds nobody up
+        if only && !stream.together && stream.first <= stream.last {
+            let full = (self.packets - 1).saturating_mul(port.time_of(self.full));
+            let all = full.saturating_add(port.time_of(self.last));
+            end = end.max(stream.first.saturating_add(all));
+        }
+        end.saturating_add(port.kind.delay)
     }
 }
 
@@ -331,7 +339,7 @@ impl Ways {
             let there = layer.groups.iter().zip(&next).filter(|(group, _)| group.ends);
             let ends = there.flat_map(|(group, streams)| {
                 let at = self.shapes.sample(group, ports);
-                streams.iter().map(|&stream| message.end(stream, at))
+                streams.iter().map(|&stream| message.end(stream, at, layer.only_to_host))
             });
             if let Some(time) = ends.reduce(|known, new| if pick.prefers(new, known) { new } else { known }) {
                 return Some((time, links));
@@ -359,7 +367,7 @@ impl Ways {
             stream = message.follow(stream, |bytes| self.step(at, next, bytes), next, true, false);
             (at, links) = (next, links + 1);
         }
-        (message.end(stream, at), links)
+        (message.end(stream, at, true), links)
     }
 
     /// From the start of a packet on one link to its start on the next.

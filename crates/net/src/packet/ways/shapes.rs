@@ -37,6 +37,8 @@ pub(super) struct Layer {
     pub(super) counts: SmallVec<[u32; 1]>,
     /// Whether all that comes from the layer before goes by the same link.
     pub(super) only: bool,
+    /// Whether it leads to the host, and all that comes there comes by the same link.
+    pub(super) only_to_host: bool,
 }
 
 /// The shortest ways from a port to a host.
@@ -99,7 +101,7 @@ impl Shapes {
         if let Some(&known) = self.by_ends.get(&ends) {
             return Some(known);
         }
-        let layers = self.layers(routes, port, goal, one_is_enough)?;
+        let layers = self.layers(routes, port, goal, last.is_some(), one_is_enough)?;
         let number = *self.by_layers.entry(layers).or_insert_with_key(|layers| {
             self.shapes.push(Arc::clone(layers));
             self.shapes.len() as u32 - 1
@@ -130,8 +132,15 @@ impl Shapes {
         &ports[self.samples[group.kind as usize] as usize]
     }
 
-    /// The links of all shortest ways, layer by layer; nothing where there is no way.
-    fn layers(&self, routes: &Routes, port: u32, goal: Goal, one_is_enough: bool) -> Option<Shape> {
+    /// The links of all shortest ways, layer by layer; nothing where there is no way. Whether the host is reached by one link.
+    fn layers(
+        &self,
+        routes: &Routes,
+        port: u32,
+        goal: Goal,
+        by_one: bool,
+        one_is_enough: bool,
+    ) -> Option<Shape> {
         let node = routes.node_of(goal.host);
         let group = |port: u32, from: SmallVec<[u32; 4]>| {
             let (kind, to) = self.links[port as usize];
@@ -167,9 +176,10 @@ impl Shapes {
                 }
             }
             let (groups_of, counts_of) = (std::mem::take(&mut groups), std::mem::take(&mut counts));
-            layers.push(Layer { groups: groups_of, counts: counts_of, only });
             edges.sort_unstable();
             edges.dedup();
+            let only_to_host = by_one && groups_of.iter().any(|group| group.ends);
+            layers.push(Layer { groups: groups_of, counts: counts_of, only, only_to_host });
             if edges.is_empty() {
                 return arrives.then(|| layers.into());
             }
@@ -225,7 +235,8 @@ mod tests {
         for links in 1..most {
             let there = layer.iter().map(|&(port, stream)| (&ports[port as usize], stream));
             let there = there.filter(|(port, _)| port.to == node);
-            let ends = there.map(|(port, stream)| message.end(stream, port));
+            let only = routes.group(goal.host, goal.nic).1.is_some();
+            let ends = there.map(|(port, stream)| message.end(stream, port, only));
             if let Some(time) = ends.reduce(|known, new| if pick.prefers(new, known) { new } else { known }) {
                 return Some((time, links));
             }
