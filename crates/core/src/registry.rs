@@ -224,14 +224,28 @@ impl<'de, L: List> serde::Deserialize<'de> for Kind<L> {
     }
 }
 
+/// Other names of fewer letters than this are only known as they are written: too much looks like them.
+const SHORT: usize = 6;
+
 /// What is said behind a name that no entry has as its `kind`: which ones others call so, or which one looks like it.
 fn hint(name: &str, entries: &[Entry]) -> String {
-    let called = |entry: &&Entry| entry.others.iter().any(|other| other.eq_ignore_ascii_case(name));
+    // `FatTree` and `fat_tree` are `fat-tree`
+    let letters = |name: &str| -> String {
+        name.chars().filter(|it| !['-', '_'].contains(it)).map(|it| it.to_ascii_lowercase()).collect()
+    };
+    let same = |other: &str| letters(other) == letters(name);
+    if let Some(entry) = entries.iter().find(|entry| same(entry.kind)) {
+        return format!(", did you mean `{}`?", entry.kind);
+    }
+    let called = |entry: &&Entry| entry.others.iter().any(|other| same(other));
     let kinds: Vec<String> = entries.iter().filter(called).map(|entry| format!("`{}`", entry.kind)).collect();
     if !kinds.is_empty() {
         return format!(", which is {} here", kinds.join(" or "));
     }
-    let near = crate::error::nearest(name, entries.iter().flat_map(Entry::names));
+    let names = |entry: &Entry| {
+        entry.names().filter(|&name| name == entry.kind || name.len() >= SHORT).collect::<Vec<_>>()
+    };
+    let near = crate::error::nearest(name, entries.iter().flat_map(names));
     let named = near.and_then(|near| entries.iter().find(|entry| entry.names().any(|name| name == near)));
     named.map_or_else(String::new, |entry| format!(", did you mean `{}`?", entry.kind))
 }

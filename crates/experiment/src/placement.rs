@@ -26,9 +26,9 @@ pub trait Placement {
 registry! {
     /// Every placement, by its `kind`.
     pub enum PlacementSpec: dyn Placement {
-        "linear" => Linear(Linear),
+        "linear" | "block" => Linear(Linear),
         "random" => Random(Random),
-        "spread" => Spread(Spread),
+        "spread" | "round-robin" | "cyclic" => Spread(Spread),
         "list" => List(List),
     }
 }

@@ -176,7 +176,14 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         let read = match &self.node.value {
-            Value::String(text) => visitor.visit_enum(text.as_str().into_deserializer()),
+            Value::String(text) => visitor.visit_enum(text.as_str().into_deserializer()).map_err(
+                |error: ReadError| match error.message.ends_with("found unit variant") {
+                    true => de::Error::custom(format!(
+                        "`{text}` has keys of its own: a table such as `{{ {text} = {{ ... }} }}` is expected, found the name alone"
+                    )),
+                    false => error,
+                },
+            ),
             Value::Table(table) if table.len() == 1 => {
                 let reader = TableReader { rest: table.iter(), value: None };
                 visitor.visit_enum(de::value::MapAccessDeserializer::new(reader))

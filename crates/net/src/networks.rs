@@ -100,11 +100,11 @@ pub trait NetworkKind {
 registry! {
     /// Every network, by its `kind`.
     pub enum NetworkSpec: dyn NetworkKind {
-        "flow" => Flow(flow::Flow),
-        "packet" => Packet(packet::Packet),
-        "flit" => Flit(flit::Flit),
-        "message" => Message(message::Message),
-        "constant-rate" => ConstantRate(constant_rate::ConstantRate),
+        "flow" | "fluid" | "simgrid" => Flow(flow::Flow),
+        "packet" | "htsim" => Packet(packet::Packet),
+        "flit" | "booksim" | "wormhole" => Flit(flit::Flit),
+        "message" | "loggops" | "loggp" => Message(message::Message),
+        "constant-rate" | "analytical" | "ideal" => ConstantRate(constant_rate::ConstantRate),
     }
 }
 

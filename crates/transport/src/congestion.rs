@@ -284,8 +284,8 @@ macro_rules! congestion_controls {
 }
 
 congestion_controls! {
-    "fixed-window" => FixedWindow(fixed_window::FixedWindow, fixed_window::State),
-    "constant-rate" | "roce" => ConstantRate(constant_rate::ConstantRate, constant_rate::State),
+    "fixed-window" | "none" => FixedWindow(fixed_window::FixedWindow, fixed_window::State),
+    "constant-rate" | "roce" | "none" => ConstantRate(constant_rate::ConstantRate, constant_rate::State),
     "dctcp" => Dctcp(dctcp::Dctcp, dctcp::State),
     "mprdma" => Mprdma(mprdma::Mprdma, mprdma::State),
     "swift" => Swift(swift::Swift, swift::State),
@@ -298,7 +298,7 @@ congestion_controls! {
     "ndp" => Ndp(ndp::Ndp, fixed_window::State),
     "eqds" => Eqds(eqds::Eqds, fixed_window::State),
     "cubic" | "tcp" => Cubic(cubic::Cubic, cubic::State),
-    "aimd" | "tcp" | "reno" => Aimd(aimd::Aimd, aimd::State),
+    "aimd" | "tcp" | "reno" | "newreno" => Aimd(aimd::Aimd, aimd::State),
 }
 
 impl Default for CongestionSpec {

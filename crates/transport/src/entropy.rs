@@ -115,8 +115,8 @@ macro_rules! entropies {
 }
 
 entropies! {
-    "fixed" => Fixed(fixed::Fixed, fixed::State),
-    "random" => Random(random::Random, random::State),
+    "fixed" | "ecmp" => Fixed(fixed::Fixed, fixed::State),
+    "random" | "spray" | "per-packet" => Random(random::Random, random::State),
     "round-robin" => RoundRobin(round_robin::RoundRobin, round_robin::State),
     "permutation" => Permutation(permutation::Permutation, permutation::State),
     "oblivious" => Oblivious(oblivious::Oblivious, oblivious::State),

@@ -342,7 +342,7 @@ recoveries! {
     "irn" | "selective-repeat" => Irn(irn::Irn, Box<irn::State>),
     "sack" | "tcp" | "selective-repeat" => Sack(sack::Sack, Box<sack::State>),
     "rltp" | "selective-repeat" => Rltp(rltp::Rltp, Box<rltp::State>),
-    "trimming" => Trimming(trimming::Trimming, trimming::State),
+    "trimming" | "trim" => Trimming(trimming::Trimming, trimming::State),
     "none" => None(none::NoRecovery, none::State),
 }
 

@@ -65,10 +65,10 @@ pub trait WorkloadGenerator {
 registry! {
     /// Every workload, by its `kind`.
     pub enum WorkloadSpec: dyn WorkloadGenerator {
-        "collective" => Collective(collective::CollectiveWorkload),
+        "collective" | "all-reduce" => Collective(collective::CollectiveWorkload),
         "goal" => Goal(goal::GoalWorkload),
         "graph" => Graph(graph::GraphWorkload),
         "traffic" => Traffic(traffic::TrafficWorkload),
-        "transformer" => Transformer(crate::training::transformer::TransformerWorkload),
+        "transformer" | "llm" => Transformer(crate::training::transformer::TransformerWorkload),
     }
 }

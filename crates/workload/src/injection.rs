@@ -94,8 +94,8 @@ registry! {
     pub enum InjectionSpec: dyn Injection {
         "bernoulli" => Bernoulli(bernoulli::Bernoulli),
         "poisson" => Poisson(poisson::Poisson),
-        "on-off" => OnOff(on_off::OnOff),
-        "periodic" => Periodic(periodic::Periodic),
+        "on-off" | "markov" | "bursty" => OnOff(on_off::OnOff),
+        "periodic" | "constant" | "deterministic" | "cbr" => Periodic(periodic::Periodic),
         "mixture" => Mixture(mixture::Mixture),
     }
 }

@@ -73,10 +73,10 @@ pub trait Pairs: std::fmt::Debug {
 registry! {
     /// Every pattern, by its `kind`.
     pub enum PatternSpec: dyn Pattern {
-        "uniform-random" | "uniform" => UniformRandom(uniform_random::UniformRandom),
+        "uniform-random" | "uniform" | "random" => UniformRandom(uniform_random::UniformRandom),
         "permutation" | "randperm" | "random-permutation" => Permutation(permutation::Permutation),
-        "shift" => Shift(shift::Shift),
-        "neighbour" => Neighbour(neighbour::Neighbour),
+        "shift" | "stride" => Shift(shift::Shift),
+        "neighbour" | "nearest-neighbour" | "halo" => Neighbour(neighbour::Neighbour),
         "all-to-all" => AllToAll(all_to_all::AllToAll),
         "incast" => Incast(incast::Incast),
         "hot-spot" => HotSpot(hot_spot::HotSpot),
@@ -89,8 +89,8 @@ registry! {
         "diagonal" => Diagonal(diagonal::Diagonal),
         "asymmetric" => Asymmetric(asymmetric::Asymmetric),
         "taper" | "taper64" => Taper(taper::Taper),
-        "bad-dragonfly" => BadDragonfly(bad_dragonfly::BadDragonfly),
-        "bad-yarc" => BadYarc(bad_yarc::BadYarc),
+        "bad-dragonfly" | "adversarial" => BadDragonfly(bad_dragonfly::BadDragonfly),
+        "bad-yarc" | "badperm-yarc" => BadYarc(bad_yarc::BadYarc),
         "background" => Background(background::Background),
         "hot-spots" => HotSpots(hot_spots::HotSpots),
         "local" => Local(local::Local),

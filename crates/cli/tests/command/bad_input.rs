@@ -75,6 +75,7 @@ fn an_unknown_kind_is_named_with_its_neighbour() {
         ("flattened-butterfly", "unknown kind `flattened-butterfly`, which is `hyperx` here"),
         ("Clos", "unknown kind `Clos`, which is `fat-tree` or `leaf-spine` here"),
         ("flattened-buterfly", "unknown kind `flattened-buterfly`, did you mean `hyperx`?"),
+        ("FullyConnected", "unknown kind `FullyConnected`, did you mean `fully-connected`?"),
         ("gbn", "there is `network.recovery.kind = \"go-back-n\"`"),
     ] {
         let text = TOPOLOGY.replace("\"ring\"", &format!("\"{name}\"")) + WORKLOAD;
@@ -89,6 +90,10 @@ fn an_unknown_kind_is_named_with_its_neighbour() {
     let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"packet\"\n");
     let typo = run(&text, &["--set", "network.congestion.knd=\"nscc\""]);
     refused(&typo, &["network.congestion.knd: unknown key `knd`, did you mean `kind`?", "--set"]);
+    let allocator = "router.switch-allocator = { kind = \"separable-input-first\", arbiter = \"tree\" }";
+    let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"flit\"\n{allocator}\n");
+    let key = "network.router.switch-allocator.arbiter: `tree` has keys of its own";
+    refused(&run(&text, &[]), &[key, "{ tree = { ... } }", "bad.toml:12"]);
     // other keys of tables with a kind, which are as close to it as most words of which a neighbour is named
     for key in ["min", "link"] {
         let text = TOPOLOGY.replace("kind = \"ring\"", &format!("{key} = 3")) + WORKLOAD;

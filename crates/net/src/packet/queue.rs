@@ -88,10 +88,10 @@ pub trait QueueKind {
 registry! {
     /// Every kind of queue, by its `kind`.
     pub enum QueueSpec: dyn QueueKind {
-        "trimming" | "composite" | "packet-trimming" => Trimming(Trimming),
-        "drop-tail" | "fifo" => DropTail(DropTail),
+        "trimming" | "composite" | "packet-trimming" | "trim" => Trimming(Trimming),
+        "drop-tail" | "fifo" | "lossy" => DropTail(DropTail),
         "lossless" | "pfc" => Lossless(Lossless),
-        "credit" | "infiniband" => Credit(Credit),
+        "credit" | "infiniband" | "cbfc" => Credit(Credit),
     }
 }
 

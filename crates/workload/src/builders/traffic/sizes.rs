@@ -35,10 +35,10 @@ pub trait Sizes: std::fmt::Debug {
 registry! {
     /// Every size distribution, by its `kind`.
     pub enum SizeSpec: dyn SizeDistribution {
-        "fixed" => Fixed(Fixed),
+        "fixed" | "constant" => Fixed(Fixed),
         "exponential" => Exponential(Exponential),
         "uniform" => Uniform(Uniform),
-        "empirical" => Empirical(Empirical),
+        "empirical" | "cdf" => Empirical(Empirical),
         "web-search" => WebSearch(WebSearch),
     }
 }
