@@ -128,3 +128,138 @@ fn windows_hear_of_a_time_out_that_follows_a_gap() {
         assert_eq!(window(&sender), again, "{congestion}: a later time-out");
     }
 }
+
+/// Whether the window falls when these packets come to the receiver, all of them or their headers alone. Those of dctcp grow otherwise
+/// where nothing is marked.
+fn falls(
+    (sender, receiver): (&mut Sender, &mut Receiver),
+    now: Time,
+    packets: &[Header],
+    trimmed: bool,
+) -> bool {
+    let before = sender.window_bytes();
+    for packet in packets {
+        for answer in said(receiver, now, packet, Mark { trimmed, ..Mark::default() }) {
+            sender.on_feedback(now, &answer, None);
+        }
+    }
+    sender.window_bytes() < before
+}
+
+/// IRN, section 3.1: a recovery goes on until all has arrived that was sent before its last time-out. Another one in it tells nothing
+/// new, though something has arrived meanwhile, and the first one behind it does.
+#[test]
+fn a_recovery_of_irn_ends_with_what_was_sent_before_its_last_time_out() {
+    // hpcc halves its window of 60 packets at time-outs that tell something, and looks at no gaps
+    let profile = profile(r#"{"congestion": "hpcc", "recovery": "irn"}"#, false);
+    let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+    let all = |sender: &mut Sender, from: u64| -> Vec<Header> {
+        (from..from + 20_000).flat_map(|ns| sent(sender, at(ns), 10)).collect()
+    };
+    sender.post(Time::ZERO, 9 * 4096);
+    let first = all(&mut sender, 0);
+    falls((&mut sender, &mut receiver), at(20_000), &first[1..], false);
+    // the repetition of the first is lost, and what is sent behind it
+    sender.post(at(20_000), 2 * 4096);
+    let again: Vec<u64> = all(&mut sender, 20_000).iter().map(|header| header.sequence).collect();
+    assert_eq!(again, [0, 9, 10]);
+    for (missing, window) in [(0, 30), (9, 30), (10, 30), (11, 15)] {
+        if missing == 11 {
+            let now = sender.deadline().min(at(2_000_000));
+            sender.post(now, 4096);
+            assert_eq!(numbers(&mut sender, now), [11]);
+        }
+        let now = sender.deadline();
+        sender.on_timer(now);
+        assert_eq!(sender.window_bytes() / 4160, window, "{missing} is missing");
+        let again = sent(&mut sender, now, 10);
+        assert_eq!(again.iter().map(|header| header.sequence).collect::<Vec<_>>(), [missing]);
+        falls((&mut sender, &mut receiver), now, &again, false);
+    }
+}
+
+/// Losses of one window of data are one sign of congestion, be its packets silent, overtaken or cut.
+#[test]
+fn a_gap_of_irn_behind_another_loss_of_its_window_tells_nothing_new() {
+    let profile = profile(r#"{"congestion": "dctcp", "recovery": "irn"}"#, true);
+    let start = || {
+        let (mut sender, receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        sender.post(Time::ZERO, 8 * 4096);
+        let first = sent(&mut sender, Time::ZERO, 10);
+        assert_eq!(first.len(), 8);
+        (sender, receiver, first)
+    };
+    // the window grows again while late ones arrive; then one is missing, and one is cut
+    let (mut sender, mut receiver, first) = start();
+    let now = sender.deadline();
+    sender.on_timer(now);
+    assert_eq!(sender.window_bytes(), 4160);
+    let again = sent(&mut sender, now, 10);
+    for (packets, trimmed) in
+        [(&again[..], false), (&first[1..4], false), (&first[5..6], false), (&first[6..7], true)]
+    {
+        assert!(!falls((&mut sender, &mut receiver), now, packets, trimmed), "{:?}", packets[0]);
+    }
+    assert!(sender.window_bytes() > 4 * 4160);
+    // the first is cut, and the second lost without a word
+    let (mut sender, mut receiver, first) = start();
+    assert!(falls((&mut sender, &mut receiver), at(20_000), &first[..1], true));
+    assert!(!falls((&mut sender, &mut receiver), at(20_000), &first[2..], false));
+    assert_eq!(numbers(&mut sender, at(20_000)), [0, 1]);
+}
+
+/// RFC 6675, section 5: a window of data ends where everything has arrived that was sent when its first loss was found (`RecoveryPoint`).
+/// What is lost until then belongs to it, whenever it was sent, and what is lost after that does not.
+#[test]
+fn losses_up_to_the_recovery_point_are_one() {
+    for recovery in ["sack", "irn", "rltp"] {
+        let profile = profile(&format!(r#"{{"congestion": "dctcp", "recovery": "{recovery}"}}"#), false);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        let mut falls = |sender: &mut Sender, packets: &[Header]| {
+            falls((sender, &mut receiver), at(20_000), packets, false)
+        };
+        sender.post(Time::ZERO, 8 * 4096);
+        let first = sent(&mut sender, Time::ZERO, 10);
+        assert!(falls(&mut sender, &first[1..4]), "{recovery}: the first");
+        assert!(!falls(&mut sender, &first[5..]), "{recovery}: sent with it");
+        sender.post(at(20_000), 20 * 4096);
+        let mut second = sent(&mut sender, at(20_000), 100);
+        assert!(!falls(&mut sender, &second[..1]));
+        second.extend(sent(&mut sender, at(20_000), 100));
+        let numbers: Vec<u64> = second.iter().map(|header| header.sequence).collect();
+        assert!(numbers.starts_with(&[0, 4, 8, 9, 10, 11]), "{recovery}: {numbers:?}");
+        assert!(!falls(&mut sender, &second[3..6]), "{recovery}: sent after it, while the fifth is missing");
+        // with that everything of the window has arrived
+        assert!(!falls(&mut sender, &second[1..2]));
+        let third: Vec<Header> = sent(&mut sender, at(20_000), 100);
+        let new = third.iter().position(|header| header.sequence >= 12).unwrap();
+        assert!(falls(&mut sender, &third[new + 1..]), "{recovery}: of another window");
+    }
+}
+
+/// A time-out of SACK begins a window of data of its own, to which losses belong that are found before its end.
+#[test]
+fn losses_behind_a_time_out_of_sack_are_of_its_window() {
+    let profile = profile(r#"{"congestion": "dctcp", "recovery": "sack"}"#, false);
+    let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+    sender.post(Time::ZERO, 8 * 4096);
+    assert_eq!(sent(&mut sender, Time::ZERO, 10).len(), 8);
+    let now = sender.deadline();
+    sender.on_timer(now);
+    sender.post(now, 20 * 4096);
+    // slow start sends all of it again, of which the fourth is lost, and new ones, of which the first is
+    let mut lost = Vec::new();
+    while lost.len() < 2 {
+        let mut going = sent(&mut sender, now, 100);
+        assert!(!going.is_empty());
+        going.retain(|header| {
+            let is_lost = [3, 8].contains(&header.sequence);
+            lost.extend(is_lost.then_some(header.sequence));
+            !is_lost
+        });
+        assert!(!falls((&mut sender, &mut receiver), now, &going, false), "{lost:?} are lost");
+    }
+    let going = sent(&mut sender, now, 100);
+    assert!(!falls((&mut sender, &mut receiver), now, &going, false), "the fourth is missing");
+    assert_eq!(numbers(&mut sender, now)[0], 8, "its loss was found");
+}
