@@ -320,3 +320,33 @@ fn what_a_probe_has_overtaken_is_acknowledged_packet_by_packet() {
     assert_eq!(answers(0), [0, 4, 8, 12, 16]);
     assert_eq!(answers(6), [0, 1, 2, 3, 4, 5, 9, 13, 17]);
 }
+
+/// A packet that was cut is sent again once, however often that transmission is reported.
+#[test]
+fn a_cut_packet_that_is_reported_twice_is_sent_again_once() {
+    for (congestion, recovery) in [
+        ("eqds", "trimming"),
+        ("fixed-window", "trimming"),
+        ("fixed-window", "sack"),
+        ("fixed-window", "irn"),
+        ("fixed-window", "rltp"),
+    ] {
+        let spec = format!(r#"{{"congestion": "{congestion}", "recovery": "{recovery}"}}"#);
+        let profile = profile(&spec, true);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        sender.post(Time::ZERO, 4096 * 8);
+        let first = sent(&mut sender, Time::ZERO, 8);
+        let cut = Mark { trimmed: true, ..Mark::default() };
+        let report = said(&mut receiver, at(20_000), &first[2], cut)[0];
+        let pull = Header { kind: Kind::Pull, pull: 1000, ..Header::default() };
+        let mut again = || {
+            sender.on_feedback(at(20_000), &report, None);
+            sender.on_feedback(at(20_000), &report, None);
+            sender.on_feedback(at(20_000), &pull, None);
+            let going = sent(&mut sender, at(20_000), 100);
+            going.iter().map(|header| (header.sequence, header.serial)).collect::<Vec<_>>()
+        };
+        assert_eq!(again(), [(2, 8)], "{congestion} {recovery}");
+        assert_eq!(again(), [], "{congestion} {recovery}");
+    }
+}

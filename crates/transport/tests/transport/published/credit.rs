@@ -177,3 +177,60 @@ fn senders_hold_so_much_credit_and_no_more() {
     });
     assert_eq!(going.count(), (1.5 * LINE * 14e-6 / MTU).ceil() as usize);
 }
+
+/// What comes to receivers of EQDS: to which, which packet, what it asks for, whether it is the last, and whether all of it comes.
+type Coming = (u32, u64, u32, bool, bool);
+
+/// Whose turns follow, and what they have got by then.
+fn turns_of_eqds(receivers: &mut [Receiver], pacer: &mut Pacer, coming: &[Coming]) -> Vec<(u32, u32)> {
+    for &(id, sequence, pull, is_last, is_whole) in coming {
+        let flags = Flags::when(is_last, Flags::LAST);
+        let header =
+            Header { kind: Kind::Data, sequence, pull, flags, payload_bytes: 4096, ..Header::default() };
+        let mark = Mark { trimmed: !is_whole, ..Mark::default() };
+        receivers[id as usize].on_packet(Time::from_ps(1), &header, mark, pacer, &mut |_| {});
+    }
+    let mut turns = Vec::new();
+    while turns.len() < 8 && pacer.deadline() < Time::MAX {
+        let now = pacer.deadline().max(Time::from_ps(1));
+        let id = pacer.next(now).expect("somebody waits");
+        receivers[id as usize].on_turn(now, pacer, &mut |pull| turns.push((id, pull.pull)));
+    }
+    turns
+}
+
+/// EQDS: whoever has to send again has turns before all others, in turn with others that have, and one place among these and one among
+/// those that wait: nobody gets credit for the same packets twice.
+#[test]
+fn who_must_send_again_has_one_place_in_each_list() {
+    let spec: TransportSpec = serde_json::from_str(r#"{"congestion": "eqds"}"#).unwrap();
+    let profile = Profile::new(&spec, PATH).unwrap();
+    let start = || ([0, 1].map(|id| Receiver::new(&profile, id)), Pacer::new());
+    let of = |coming: &[Coming]| {
+        let (mut receivers, mut pacer) = start();
+        turns_of_eqds(&mut receivers, &mut pacer, coming)
+    };
+    // a packet of 4,160 bytes is worth two turns of 8 units of 512, and two packets are worth three; both wait in between for what is left
+    let both = [(1, 0, 0, false, false), (1, 1, 0, false, false), (0, 0, 0, false, false)];
+    assert_eq!(of(&both), [(1, 8), (0, 8), (1, 16), (0, 16), (1, 24)]);
+    // who asks for more meanwhile waits behind those that ask already, and not when it has got that with the rest
+    let asks = |pull| [(1, 0, 0, false, false), (1, 1, pull, false, true), (0, 0, 8, false, true)];
+    assert_eq!(of(&asks(24))[..4], [(1, 8), (1, 16), (0, 8), (1, 24)]);
+    assert_eq!(of(&asks(16))[2..], of(&asks(0))[2..]);
+    // a sender that is done meanwhile gets nothing, and the next message what it asks for
+    let (mut receivers, mut pacer) = start();
+    let over = [(1, 0, 0, true, false), (1, 0, 0, true, true)];
+    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &over), []);
+    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &[(1, 1, 8, false, true)])[0], (1, 8));
+    // nor does another receiver of its number
+    let (mut receivers, mut pacer) = start();
+    receivers[1].on_packet(
+        Time::from_ps(1),
+        &Header { kind: Kind::Data, payload_bytes: 4096, ..Header::default() },
+        Mark { trimmed: true, ..Mark::default() },
+        &mut pacer,
+        &mut |_| {},
+    );
+    receivers[1] = Receiver::new(&profile, 1);
+    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &[]), []);
+}
