@@ -350,3 +350,29 @@ fn a_cut_packet_that_is_reported_twice_is_sent_again_once() {
         assert_eq!(again(), [], "{congestion} {recovery}");
     }
 }
+
+/// From the first missing packet to the last that was sent are so many at most as IRN caps and the bitmap of RLTP covers, whatever the
+/// window is.
+#[test]
+fn so_many_packets_are_under_way_at_most() {
+    for (kind, key) in [("irn", "cap-packets"), ("rltp", "window-packets")] {
+        for most in [3, 9] {
+            let recovery = format!(r#"{{"kind": "{kind}", "{key}": {most}}}"#);
+            let window = r#"{"kind": "fixed-window", "window": "1 MB"}"#;
+            let profile = profile(&format!(r#"{{"congestion": {window}, "recovery": {recovery}}}"#), false);
+            let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+            sender.post(Time::ZERO, 40 * 4096);
+            let first = sent(&mut sender, Time::ZERO, 100);
+            assert_eq!(first.len(), most, "{kind}");
+            // the second leaves the first missing, and both together make room for two
+            for (packet, more) in [(1, 0), (0, 2)] {
+                for answer in said(&mut receiver, at(20_000), &first[packet], Mark::default()) {
+                    sender.on_feedback(at(20_000), &answer, None);
+                }
+                let mut going = sent(&mut sender, at(20_000), 100);
+                going.retain(|header| !header.flags.has(Flags::RETRANSMISSION));
+                assert_eq!(going.len(), more, "{kind}, {most}: {going:?}");
+            }
+        }
+    }
+}

@@ -263,3 +263,70 @@ fn losses_behind_a_time_out_of_sack_are_of_its_window() {
     assert!(!falls((&mut sender, &mut receiver), now, &going, false), "the fourth is missing");
     assert_eq!(numbers(&mut sender, now)[0], 8, "its loss was found");
 }
+
+/// RFC 5681, section 4.3: the loss of a repetition is a sign of congestion of its own, and with it begins a window of data: the next
+/// one belongs to that. What was sent for the first time since belongs to the window before, while some of it is missing.
+#[test]
+fn cuts_of_repetitions_are_one_once_more() {
+    for recovery in ["sack", "irn", "rltp"] {
+        let profile = profile(&format!(r#"{{"congestion": "dctcp", "recovery": "{recovery}"}}"#), true);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        let mut falls = |sender: &mut Sender, packets: &[Header], trimmed: bool| {
+            falls((sender, &mut receiver), at(20_000), packets, trimmed)
+        };
+        sender.post(Time::ZERO, 8 * 4096);
+        let first = sent(&mut sender, Time::ZERO, 10);
+        assert!(falls(&mut sender, &first[..1], true), "{recovery}");
+        assert!(!falls(&mut sender, &first[1..2], true), "{recovery}");
+        assert!(!falls(&mut sender, &first[2..], false), "{recovery}");
+        sender.post(at(20_000), 20 * 4096);
+        let again = sent(&mut sender, at(20_000), 3);
+        let numbers: Vec<u64> = again.iter().map(|header| header.sequence).collect();
+        assert_eq!(numbers, [0, 1, 8], "{recovery}");
+        assert!(!falls(&mut sender, &again[2..], true), "{recovery}: a new one");
+        assert!(falls(&mut sender, &again[..1], true), "{recovery}: a repetition");
+        assert!(!falls(&mut sender, &again[1..2], true), "{recovery}: another one");
+    }
+}
+
+/// What leaves the first missing packet missing does not put a time-out off, neither word of others nor that others are sent again
+/// (RFC 6298, 5.3; RFC 6675, section 6).
+#[test]
+fn time_outs_wait_for_the_first_missing_packet() {
+    for recovery in ["irn", "sack"] {
+        let window = r#"{"kind": "fixed-window", "window": "1 MB"}"#;
+        let profile = profile(&format!(r#"{{"congestion": {window}, "recovery": "{recovery}"}}"#), false);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        sender.post(Time::ZERO, 12 * 4096);
+        let first = sent(&mut sender, Time::ZERO, 100);
+        let mut hear = |sender: &mut Sender, packets: &[Header]| {
+            falls((sender, &mut receiver), at(20_000), packets, false)
+        };
+        let due = sender.deadline();
+        hear(&mut sender, &first[1..5]);
+        assert_eq!(sender.deadline(), due, "{recovery}");
+        assert_eq!(numbers(&mut sender, at(20_000)), [0], "{recovery}");
+        let due = sender.deadline();
+        hear(&mut sender, &first[6..10]);
+        assert_eq!(numbers(&mut sender, at(40_000)), [5], "{recovery}");
+        assert_eq!(sender.deadline(), due, "{recovery}");
+    }
+}
+
+/// RFC 6298, 5.7: a time-out is doubled until something new is acknowledged, and not after that.
+#[test]
+fn progress_of_sack_ends_the_doubling_of_its_time_out() {
+    let profile = profile(r#"{"congestion": "fixed-window", "recovery": "sack"}"#, false);
+    let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+    sender.post(Time::ZERO, 2 * 4096);
+    sent(&mut sender, Time::ZERO, 10);
+    // 20 us and at least 1 ms
+    let timeout = Duration::from_ns(1_020_000);
+    let now = sender.deadline();
+    sender.on_timer(now);
+    let again = sent(&mut sender, now, 10);
+    assert_eq!((again.len(), sender.deadline()), (2, now + timeout * 2));
+    let now = now + Duration::from_ns(20_000);
+    falls((&mut sender, &mut receiver), now, &again[..1], false);
+    assert_eq!(sender.deadline(), now + timeout);
+}
