@@ -50,6 +50,20 @@ fn packets_are_marked_as_often_as_the_thresholds_say() {
     }
 }
 
+/// Each packet is marked that leaves more than the second threshold behind, to the byte; one that leaves just that is hardly ever, where
+/// the largest probability is small.
+#[test]
+fn the_second_threshold_is_exact_to_the_byte() {
+    let messages: Vec<_> = (1..=64).map(|from| (from, 0, 4096)).collect();
+    for (max, marked) in [(32 * 4160 - 1, 32), (32 * 4160, 31), (33 * 4160 - 1, 31)] {
+        let spec = format!(
+            r#""congestion": {{"kind": "dctcp"}}, "buffer": "1 MB",
+               "ecn": {{"min": "0 B", "max": "{max} B", "max-probability": 1e-6}}"#
+        );
+        assert_eq!(count(&star(65, &spec, &messages), "network.marks"), marked, "{max}");
+    }
+}
+
 /// A packet smaller than what is left of one that is cut goes on as small as it is.
 #[test]
 fn a_small_packet_that_is_cut_does_not_grow() {
@@ -64,6 +78,23 @@ fn a_small_packet_that_is_cut_does_not_grow() {
     assert!(trims > 0 && packets == 15 + trims, "{trims} trims, {packets} packets");
     let last = queue(&report).link.index();
     assert!((report.link_bytes[last] - 65.0 * packets as f64).abs() < 0.5, "{}", report.link_bytes[last]);
+}
+
+/// The newest of those that wait gives its place to one that arrives where what it takes is enough, and not to a larger one that does
+/// not fit.
+#[test]
+fn a_small_packet_makes_no_room_for_a_large_one() {
+    // some of a byte, others of full packets, of which two fit
+    let messages: Vec<_> =
+        (1..=15).map(|from| (from, 0, if from % 2 == 0 { 1 } else { 10 * 4096 })).cycle().take(150).collect();
+    for queue in [r#""kind": "trimming""#, r#""kind": "drop-tail", "spares-newcomers": true"#] {
+        let spec = format!(
+            r#""congestion": {{"kind": "fixed-window"}}, "recovery": {{"kind": "rltp"}}, "buffer": "9 kB", "queue": {{{queue}}}"#
+        );
+        let report = star(16, &spec, &messages);
+        let full = self::queue(&report);
+        assert!(full.drops + full.trims > 0 && full.most_bytes <= 9000, "{full:?}");
+    }
 }
 
 /// A queue may fill all of the buffer that ports share; then no packet gets in, be its own queue empty and its link free.

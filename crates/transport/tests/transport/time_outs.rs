@@ -330,3 +330,44 @@ fn progress_of_sack_ends_the_doubling_of_its_time_out() {
     falls((&mut sender, &mut receiver), now, &again[..1], false);
     assert_eq!(sender.deadline(), now + timeout);
 }
+
+/// Go-back-N sends all of a window of data again, and what is lost of that belongs to it; the first packet behind it does not.
+#[test]
+fn a_window_of_go_back_n_is_what_had_been_sent_when_a_loss_was_found() {
+    let profile = profile(r#"{"congestion": "dctcp", "recovery": "go-back-n"}"#, false);
+    let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+    sender.post(Time::ZERO, 30 * 4096);
+    let mut going = sent(&mut sender, Time::ZERO, 8);
+    let mut fallen = Vec::new();
+    for lost in [0, 2, 7, 8] {
+        while going.iter().all(|header| header.sequence <= lost) {
+            let whole: Vec<Header> = going.drain(..).filter(|header| header.sequence != lost).collect();
+            assert!(!falls((&mut sender, &mut receiver), at(20_000), &whole, false), "{lost}");
+            going = sent(&mut sender, at(20_000), 100);
+        }
+        going.retain(|header| header.sequence != lost);
+        if falls((&mut sender, &mut receiver), at(20_000), &going, false) {
+            fallen.push(lost);
+        }
+        going = sent(&mut sender, at(20_000), 100);
+        assert_eq!(going[0].sequence, lost, "it is sent again");
+    }
+    assert_eq!(fallen, [0, 8]);
+}
+
+/// After a rest, the time-out begins with the first packet that goes.
+#[test]
+fn time_outs_begin_anew_on_an_empty_way() {
+    for (recovery, timeout_ns) in [("irn", 100_000), ("sack", 1_020_000), ("go-back-n", 4096 << 14)] {
+        let spec = format!(r#"{{"congestion": "fixed-window", "recovery": "{recovery}"}}"#);
+        let profile = profile(&spec, false);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        for now in [0, 700_000] {
+            sender.post(at(now), 4096);
+            let going = sent(&mut sender, at(now), 10);
+            assert_eq!(sender.deadline(), at(now + timeout_ns), "{recovery}");
+            falls((&mut sender, &mut receiver), at(now + 20_000), &going, false);
+            assert_eq!(sender.deadline(), Time::MAX, "{recovery}");
+        }
+    }
+}

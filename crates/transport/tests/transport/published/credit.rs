@@ -181,8 +181,13 @@ fn senders_hold_so_much_credit_and_no_more() {
 /// What comes to receivers of EQDS: to which, which packet, what it asks for, whether it is the last, and whether all of it comes.
 type Coming = (u32, u64, u32, bool, bool);
 
-/// Whose turns follow, and what they have got by then.
-fn turns_of_eqds(receivers: &mut [Receiver], pacer: &mut Pacer, coming: &[Coming]) -> Vec<(u32, u32)> {
+/// Whose turns follow, so many at most, and what they have got by then.
+fn turns_of_eqds(
+    receivers: &mut [Receiver],
+    pacer: &mut Pacer,
+    coming: &[Coming],
+    most: usize,
+) -> Vec<(u32, u32)> {
     for &(id, sequence, pull, is_last, is_whole) in coming {
         let flags = Flags::when(is_last, Flags::LAST);
         let header =
@@ -191,7 +196,7 @@ fn turns_of_eqds(receivers: &mut [Receiver], pacer: &mut Pacer, coming: &[Coming
         receivers[id as usize].on_packet(Time::from_ps(1), &header, mark, pacer, &mut |_| {});
     }
     let mut turns = Vec::new();
-    while turns.len() < 8 && pacer.deadline() < Time::MAX {
+    while turns.len() < most && pacer.deadline() < Time::MAX {
         let now = pacer.deadline().max(Time::from_ps(1));
         let id = pacer.next(now).expect("somebody waits");
         receivers[id as usize].on_turn(now, pacer, &mut |pull| turns.push((id, pull.pull)));
@@ -208,7 +213,7 @@ fn who_must_send_again_has_one_place_in_each_list() {
     let start = || ([0, 1].map(|id| Receiver::new(&profile, id)), Pacer::new());
     let of = |coming: &[Coming]| {
         let (mut receivers, mut pacer) = start();
-        turns_of_eqds(&mut receivers, &mut pacer, coming)
+        turns_of_eqds(&mut receivers, &mut pacer, coming, 8)
     };
     // a packet of 4,160 bytes is worth two turns of 8 units of 512, and two packets are worth three; both wait in between for what is left
     let both = [(1, 0, 0, false, false), (1, 1, 0, false, false), (0, 0, 0, false, false)];
@@ -220,8 +225,8 @@ fn who_must_send_again_has_one_place_in_each_list() {
     // a sender that is done meanwhile gets nothing, and the next message what it asks for
     let (mut receivers, mut pacer) = start();
     let over = [(1, 0, 0, true, false), (1, 0, 0, true, true)];
-    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &over), []);
-    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &[(1, 1, 8, false, true)])[0], (1, 8));
+    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &over, 8), []);
+    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &[(1, 1, 8, false, true)], 8)[0], (1, 8));
     // nor does another receiver of its number
     let (mut receivers, mut pacer) = start();
     receivers[1].on_packet(
@@ -232,5 +237,35 @@ fn who_must_send_again_has_one_place_in_each_list() {
         &mut |_| {},
     );
     receivers[1] = Receiver::new(&profile, 1);
-    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &[]), []);
+    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &[], 20), []);
+}
+
+/// EQDS: what is left over goes in turn to senders that have all they asked for, up to what they may hold, and to each once a round.
+#[test]
+fn what_is_left_over_is_given_in_turn() {
+    // 80 units are 10 turns
+    let spec = r#"{"congestion": {"kind": "eqds", "max-window": "40960 B"}}"#;
+    let spec: TransportSpec = serde_json::from_str(spec).unwrap();
+    let profile = Profile::new(&spec, PATH).unwrap();
+    let start = || ([0, 1].map(|id| Receiver::new(&profile, id)), Pacer::new());
+    let asks = |id| (id, 0, 8, false, true);
+    let (mut receivers, mut pacer) = start();
+    let given: Vec<_> = (1..=11).map(|turn| (0, 8 * turn)).collect();
+    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &[asks(0)], 20), given);
+    // both have what they asked for
+    let idle = || {
+        let (mut receivers, mut pacer) = start();
+        turns_of_eqds(&mut receivers, &mut pacer, &[asks(0), asks(1)], 2);
+        (receivers, pacer)
+    };
+    let (mut receivers, mut pacer) = idle();
+    let more = turns_of_eqds(&mut receivers, &mut pacer, &[(1, 1, 24, false, true)], 6);
+    assert_eq!(more, [(1, 16), (1, 24), (0, 16), (1, 32), (0, 24), (1, 40)]);
+    // one that is done gets nothing, nor does another one of its number
+    let (mut receivers, mut pacer) = idle();
+    let alone = turns_of_eqds(&mut receivers, &mut pacer, &[(1, 1, 8, true, true)], 20);
+    assert_eq!(alone, given[1..]);
+    let (mut receivers, mut pacer) = idle();
+    receivers[1] = Receiver::new(&profile, 1);
+    assert_eq!(turns_of_eqds(&mut receivers, &mut pacer, &[], 20), given[1..]);
 }
