@@ -24,6 +24,13 @@ fn thresholds_are_exact_to_the_byte() {
     for (keys, packets, upto_whole) in [
         (format!(r#"{lossless} "pause-above": "BYTES B", "resume-below": "8320 B"}}"#), 6, false),
         (format!(r#"{lossless} "pause-above": "83200 B", "resume-below": "BYTES B"}}"#), 6, true),
+        (
+            format!(
+                r#"{lossless} "pause-above": "41600 B", "resume-below": "8320 B", "headroom": "BYTES B"}}"#
+            ),
+            1,
+            false,
+        ),
         (format!(r#"{windows} "ecn": {{"min": "BYTES B", "max": "BYTES B"}}, "buffer": "1 MB""#), 6, false),
         (
             format!(
@@ -49,6 +56,17 @@ fn thresholds_are_exact_to_the_byte() {
         assert_eq!(found, with(&spec, alike), "{spec}");
         assert_ne!(found, with(&spec, other), "{spec}");
     }
+}
+
+/// The same of a buffer that the four ports of a switch share, and one of them fills.
+#[test]
+fn shared_room_is_exact_to_the_byte() {
+    let spec = r#"{"kind": "packet", "congestion": {"kind": "dctcp"}, "ecn": {"enabled": false}, "buffer": "BYTES B",
+        "queue": {"kind": "drop-tail"}, "buffer-sharing": {"alpha": 1000.0}}"#;
+    let found = with(spec, 4160 * 10);
+    assert!(found.1[2] > 0, "nothing is dropped");
+    assert_eq!(found, with(spec, 4160 * 10 + 1039));
+    assert_ne!(found, with(spec, 4160 * 10 - 1));
 }
 
 /// The same of room for control: headers of 64 bytes, of packets that are cut where they wait, and of others.
