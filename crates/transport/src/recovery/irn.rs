@@ -154,6 +154,7 @@ impl SenderRecovery for State {
         // what a gap has told is of another kind: that what was sent again is lost, too (RFC 5681, section 4.3)
         let first_of_window = !std::mem::replace(&mut self.has_timed_out, true);
         self.recover();
+        self.window.begin(&self.flight);
         self.flight.forget_trims();
         self.progress_at = cx.now;
         self.timed_out = true;

@@ -313,6 +313,21 @@ fn time_outs_wait_for_the_first_missing_packet() {
     }
 }
 
+/// A time-out is a sign of congestion for all that had been sent: a header without payload of one of those tells nothing new.
+#[test]
+fn cuts_behind_a_time_out_of_irn_are_of_its_window() {
+    let profile = profile(r#"{"congestion": "dctcp", "recovery": "irn"}"#, true);
+    let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+    sender.post(Time::ZERO, 30 * 4096);
+    let first = sent(&mut sender, Time::ZERO, 10);
+    let now = sender.deadline();
+    sender.on_timer(now);
+    let again = sent(&mut sender, now, 10);
+    assert!(!falls((&mut sender, &mut receiver), now, &again, false));
+    assert!(!falls((&mut sender, &mut receiver), now, &first[1..4], false));
+    assert!(!falls((&mut sender, &mut receiver), now, &first[6..7], true), "it was sent before the time-out");
+}
+
 /// RFC 6298, 5.7: a time-out is doubled until something new is acknowledged, and not after that.
 #[test]
 fn progress_of_sack_ends_the_doubling_of_its_time_out() {
