@@ -33,7 +33,18 @@ impl Curve {
                 format!("{times} of {runs} runs: {note}")
             }
         };
-        sayers(said).into_iter().map(whole).collect()
+        self.saturated().into_iter().chain(sayers(said).into_iter().map(whole)).collect()
+    }
+
+    /// What the latencies of saturated loads are, where there are any.
+    fn saturated(&self) -> Option<String> {
+        let loads = || self.points.iter().filter(|point| point.saturated()).map(|point| point.load);
+        let (least, most) = (loads().reduce(f64::min)?, loads().reduce(f64::max)?);
+        let which = if least == most { format!("load {least}") } else { format!("loads {least} to {most}") };
+        Some(format!(
+            "At {which} the network is saturated: latencies are those of the packets of the sample that have arrived, and may be \
+             less than at lower loads. Those that wait for their turn are not among them."
+        ))
     }
 }
 
