@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stratasim_core::model::{FlowRecord, Needed};
 use stratasim_core::{LinkId, NodeId};
 use stratasim_transport::PacketSizes;
@@ -17,7 +17,7 @@ enum Group {
     Port(u32),
     /// Those by which packets to a host may go on from a node: a set of the table of next hops.
     Parting(u32, u32),
-    /// Those that lead into a node.
+    /// Those that lead into a host, or into a switch from others that send on.
     Into(u32),
 }
 
@@ -32,7 +32,8 @@ struct Load {
 
 impl Engine {
     /// What the messages of `flows` need: each byte once, with the headers of its packets, at each port that all packets of its
-    /// message took; where these part, at the ports that they may take there together; and at those into its target.
+    /// message took; where these part, at the ports that they may take there together; at those into its target; and, where that
+    /// hangs on one switch alone, and the sender does not, at those into that switch.
     pub(super) fn needed(&self, flows: &[FlowRecord], sizes: &PacketSizes) -> Vec<Needed> {
         let wires = self.routes.wires();
         let mut loads: BTreeMap<Group, Load> = BTreeMap::new();
@@ -40,9 +41,17 @@ impl Engine {
         let port_of: FxHashMap<(LinkId, u32), u32> =
             (0..).zip(wires).map(|(port, wire)| ((wire.link, wire.from), port)).collect();
         let mut into: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        // hosts and the switches that they hang on
+        let mut hang: FxHashSet<(u32, u32)> = FxHashSet::default();
+        let is_host = |node: u32| self.routes.host_of(NodeId(node)).is_some();
+        // through a host of several cables packets of others may go
+        let may_pass = |node: u32| !is_host(node) || self.routes.ports_of(node).nth(1).is_some();
         for (port, wire) in (0..).zip(wires) {
-            if self.routes.host_of(NodeId(wire.to)).is_some() {
+            if is_host(wire.to) || may_pass(wire.from) {
                 into.entry(wire.to).or_default().push(port);
+            }
+            if is_host(wire.from) {
+                hang.insert((wire.from, wire.to));
             }
         }
         let full_payload = u64::from(sizes.payload_bytes);
@@ -67,6 +76,14 @@ impl Engine {
             }
             if let Some(ports) = into.get(&flow.dst.0) {
                 add(Group::Into(flow.dst.0), ports[0]);
+                if let [last] = ports[..]
+                    && let switch = wires[last as usize].from
+                    && !is_host(switch)
+                    && !hang.contains(&(flow.src.0, switch))
+                    && let Some(ports) = into.get(&switch)
+                {
+                    add(Group::Into(switch), ports[0]);
+                }
             }
             // round a dead link they may go anywhere
             if node != flow.dst.0

@@ -95,6 +95,30 @@ fn a_message_alone_is_as_fast_as_it_can_be() {
     }
 }
 
+/// Whatever ways sprayed packets take, what comes to the hosts of a leaf from others goes over its links from the spines together.
+#[test]
+fn links_into_a_leaf_carry_what_comes_from_other_leaves() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts-per-leaf": 2,
+            "bandwidth": "100 Gbps", "latency": "500 ns"}"#,
+    );
+    let hosts = machine.compute_nodes();
+    let mut network = network(NSCC, machine.clone());
+    // two from other leaves, and one from the leaf's own host, which takes none of these links
+    let (_, report) = run(network.as_mut(), hosts, &[(2, 0, 100_000), (4, 1, 100_000), (1, 0, 100_000)]);
+    let ends = |link: LinkId| machine.link(link).ends.map(|ends| ends.map(|node| machine.node_name(node)));
+    let into = |links: &[LinkId]| {
+        let spines =
+            |link: &LinkId| ends(*link).is_some_and(|[from, to]| from.starts_with("spine") && to == "leaf-0");
+        links.len() == 2 && links.iter().all(spines)
+    };
+    let found: Vec<f64> = report.needed.iter().filter(|it| into(&it.links)).map(|it| it.busy_s).collect();
+    // 25 packets each with headers of 64 B, at 12.5 GB/s, by two links
+    let expected = 2.0 * (100_000.0 + 25.0 * 64.0) / 12.5e9 / 2.0;
+    assert_eq!(found.len(), 1, "{:?}", report.needed);
+    assert!((found[0] / expected - 1.0).abs() < 1e-9, "{found:?}, {expected}");
+}
+
 #[test]
 fn the_accounts_of_messages_and_queues_add_up_to_those_of_the_network() {
     let machine = fat_tree(4);
