@@ -26,7 +26,6 @@ pub(super) enum Purpose {
     Probe,
 }
 
-/// A class of packets.
 /// Where the packets of a class go.
 #[derive(Debug)]
 enum Goal {
@@ -53,6 +52,7 @@ impl Goal {
     }
 }
 
+/// A class of packets.
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) name: String,

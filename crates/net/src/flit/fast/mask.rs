@@ -145,12 +145,12 @@ pub(super) trait Counted {
     type Count: Count;
 }
 
-/// Half of what the largest ones take, as less of a network that does not fit in the nearer caches has to be brought there.
+/// Bytes, since networks of such routers do not fit in the nearer caches: less has to be brought there.
 impl Counted for Wide<2> {
     type Count = u8;
 }
 
-/// The largest ones, which any buffers may have.
+/// Of the largest routers, which hold what others with larger buffers cannot.
 impl Counted for Wide<4> {
     type Count = u16;
 }

@@ -203,7 +203,7 @@ impl<T: Copy + Default> Lists<T> {
             *place = item;
             *end += 1;
         } else {
-            // what is handed over would be in memory even where nothing is
+            // the item is not handed over: it would have to be in memory for that, each time
             *self.begin_page(list) = item;
         }
         true
