@@ -77,6 +77,10 @@ impl de::Error for ReadError {
         Self { missing: Some(field), ..Self::custom(format!("the key `{field}` is missing")) }
     }
 
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::custom(format!("the key `{field}` is given twice, once by another of its names"))
+    }
+
     fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         let found = match found {
             de::Unexpected::Seq => de::Unexpected::Other("a list"),

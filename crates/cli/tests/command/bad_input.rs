@@ -90,6 +90,10 @@ fn an_unknown_kind_is_named_with_its_neighbour() {
     let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"packet\"\n");
     let typo = run(&text, &["--set", "network.congestion.knd=\"nscc\""]);
     refused(&typo, &["network.congestion.knd: unknown key `knd`, did you mean `kind`?", "--set"]);
+    let text = "[topology]\nkind = \"dragonfly\"\nhosts-per-router = 2\np = 4\nrouters-per-group = 4\n\
+                global-links-per-router = 2\nbandwidth = \"16 GB/s\"\nlatency = \"1 ns\"\n"
+        .to_owned();
+    refused(&run(&(text + WORKLOAD), &[]), &["topology", "`hosts-per-router` is given twice", "bad.toml"]);
     let allocator = "router.switch-allocator = { kind = \"separable-input-first\", arbiter = \"tree\" }";
     let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"flit\"\n{allocator}\n");
     let key = "network.router.switch-allocator.arbiter: `tree` has keys of its own";

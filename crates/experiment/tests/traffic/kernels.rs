@@ -154,6 +154,24 @@ fn flits_that_wait_for_a_narrow_channel_are_not_on_it() {
     }
 }
 
+/// `V` VCs carry `V L / (L + 2)` flits per cycle of packets of `L` flits: behind a tail come two cycles of allocation.
+#[test]
+fn a_virtual_channel_rests_for_two_cycles_between_packets() {
+    for (vcs, flits) in [(1, 1), (1, 4), (2, 1), (2, 2), (3, 1)] {
+        let text = format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 4\nbandwidth = \"16 GB/s\"\nlatency = \"1 ns\"\n\
+             [network]\nkind = \"flit\"\nrouter = {{ virtual-channels = {vcs}, buffer-flits = 32 }}\n\
+             [traffic]\nload = 1.0\nflits = {flits}\npattern = \"shift\"\n\
+             measure = {{ warm-up = 500, window = 1000, windows = 3, most-windows = 3, drain = 0 }}\n"
+        );
+        let most = f64::min(f64::from(vcs * flits) / f64::from(flits + 2), 1.0);
+        for result in &by_both(&text) {
+            let accepted = statistics(result).accepted_flits_per_cycle;
+            assert!((accepted / most - 1.0).abs() < 0.005, "{vcs} VCs, {flits} flits: {accepted}, {most}");
+        }
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let text = |router: &str, traffic: &str| {
