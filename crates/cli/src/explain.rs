@@ -96,7 +96,7 @@ fn find(list: Option<&str>, kind: &str) -> Vec<Found> {
         NOUNS.iter().filter(|noun| list.is_none_or(|list| list == noun.name || list == noun.singular));
     let mut found: Vec<Found> = nouns
         .flat_map(|noun| {
-            let entries = noun.entries.iter().filter(|entry| entry.names().any(|name| name == kind));
+            let entries = noun.entries.iter().filter(|entry| entry.is_called(kind));
             entries.map(|entry| Found { noun: Some(noun), entry })
         })
         .collect();

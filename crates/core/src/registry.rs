@@ -20,6 +20,11 @@ impl Entry {
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.kind).chain(self.others.iter().copied())
     }
+
+    /// Whether `name` is one of them.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.names().any(|own| own == name)
+    }
 }
 
 /// Declares a list of plug-ins of one noun.
@@ -242,10 +247,8 @@ fn hint(name: &str, entries: &[Entry]) -> String {
     if !kinds.is_empty() {
         return format!(", which is {} here", kinds.join(" or "));
     }
-    let names = |entry: &Entry| {
-        entry.names().filter(|&name| name == entry.kind || name.len() >= SHORT).collect::<Vec<_>>()
-    };
-    let near = crate::error::nearest(name, entries.iter().flat_map(names));
-    let named = near.and_then(|near| entries.iter().find(|entry| entry.names().any(|name| name == near)));
+    let long = entries.iter().flat_map(|entry| entry.others).copied().filter(|other| other.len() >= SHORT);
+    let near = crate::error::nearest(name, entries.iter().map(|entry| entry.kind).chain(long));
+    let named = near.and_then(|near| entries.iter().find(|entry| entry.is_called(near)));
     named.map_or_else(String::new, |entry| format!(", did you mean `{}`?", entry.kind))
 }

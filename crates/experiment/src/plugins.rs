@@ -199,7 +199,7 @@ pub(crate) fn elsewhere(message: &str) -> String {
     let unknown = message.strip_prefix("unknown kind `").and_then(|rest| rest.split_once("` (known: "));
     let Some((kind, _)) = unknown else { return String::new() };
     let named = |noun: &Noun| {
-        let entry = noun.entries.iter().find(|entry| entry.names().any(|name| name == kind))?;
+        let entry = noun.entries.iter().find(|entry| entry.is_called(kind))?;
         Some(format!("`{} = \"{}\"`", noun.place, entry.kind))
     };
     let places: Vec<String> = NOUNS.iter().filter_map(named).collect();

@@ -1,6 +1,7 @@
 //! The command as users call it.
 
 mod bad_input;
+mod bad_names;
 mod bad_options;
 mod bad_schedules;
 mod booksim;

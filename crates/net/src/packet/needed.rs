@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use stratasim_core::model::{FlowRecord, Needed};
 use stratasim_core::{LinkId, NodeId};
 use stratasim_transport::PacketSizes;
@@ -41,17 +41,12 @@ impl Engine {
         let port_of: FxHashMap<(LinkId, u32), u32> =
             (0..).zip(wires).map(|(port, wire)| ((wire.link, wire.from), port)).collect();
         let mut into: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-        // hosts and the switches that they hang on
-        let mut hang: FxHashSet<(u32, u32)> = FxHashSet::default();
         let is_host = |node: u32| self.routes.host_of(NodeId(node)).is_some();
         // through a host of several cables packets of others may go
-        let may_pass = |node: u32| !is_host(node) || self.routes.ports_of(node).nth(1).is_some();
+        let may_pass = |node: u32| !is_host(node) || self.routes.ports_of(node).len() > 1;
         for (port, wire) in (0..).zip(wires) {
             if is_host(wire.to) || may_pass(wire.from) {
                 into.entry(wire.to).or_default().push(port);
-            }
-            if is_host(wire.from) {
-                hang.insert((wire.from, wire.to));
             }
         }
         let full_payload = u64::from(sizes.payload_bytes);
@@ -79,7 +74,7 @@ impl Engine {
                 if let [last] = ports[..]
                     && let switch = wires[last as usize].from
                     && !is_host(switch)
-                    && !hang.contains(&(flow.src.0, switch))
+                    && self.routes.ports_of(flow.src.0).all(|port| wires[port as usize].to != switch)
                     && let Some(ports) = into.get(&switch)
                 {
                     add(Group::Into(switch), ports[0]);
