@@ -59,7 +59,7 @@ def up_down() -> Spec:
     """Up*/down*: every channel leads up (towards the router with most neighbours, level by level) or down, and no packet goes up after it went down. The shortest of such paths is taken; of equal ones every router keeps one per terminal, chosen so that channels carry evenly when every terminal sends as much to every other, as far as the rule allows: in fat trees most ways lead over the one root, where `shortest-path` uses all and needs no more channels. Fits any graph whose links lead both ways; one virtual channel is enough."""
 
 def valiant() -> Spec:
-    """Valiant's: every packet goes to a router drawn from all, then to its destination, both in dimension order. Turns any traffic into two of uniform traffic, and doubles the way of traffic that was local."""
+    """Valiant's: every packet goes to a router drawn from all, then to its destination, both in dimension order. Turns any traffic into two of uniform traffic, and doubles the way of traffic that was local. On a dragonfly: to a group drawn from all others, whichever of its routers the way leads to, then to its destination; packets stay in their group where that has the destination."""
 
 def xy_yx(*, adaptive: bool | None = False) -> Spec:
     """Dimension order with the innermost dimension first or last, drawn for every packet (O1TURN). The virtual channels are halved by the order, and quartered where there are rings."""

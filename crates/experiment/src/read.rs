@@ -159,11 +159,14 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        keys: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         let read = match &self.node.value {
             Value::Table(table) => read_table(table, visitor),
+            Value::String(name) if keys.contains(&"kind") => Err(de::Error::custom(format!(
+                "a table such as `{{ kind = \"{name}\" }}` is expected, found `{name}` alone"
+            ))),
             _ => Err(de::Error::invalid_type(self.found(), &visitor)),
         };
         read.map_err(|error: ReadError| error.or_at(self.node.place.as_ref()))

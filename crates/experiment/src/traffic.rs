@@ -18,7 +18,7 @@ mod joined;
 mod kept;
 mod loads;
 mod measure;
-mod notes;
+pub(crate) mod notes;
 mod open_loop;
 mod parts;
 #[cfg(test)]

@@ -51,6 +51,9 @@ fn an_unknown_kind_is_named_with_its_neighbour() {
     let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"flit\"\n{allocator}\n");
     let key = "network.router.switch-allocator.arbiter: `tree` has keys of its own";
     refused(&run(&text, &[]), &[key, "{ tree = { ... } }", "bad.toml:12"]);
+    let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"flit\"\nrouter.vc-allocator = \"pim\"\n");
+    let key = "network.router.vc-allocator: a table such as `{ kind = \"pim\" }` is expected";
+    refused(&run(&text, &[]), &[key, "bad.toml:12"]);
     // other keys of tables with a kind, which are as close to it as most words of which a neighbour is named
     for key in ["min", "link"] {
         let text = TOPOLOGY.replace("kind = \"ring\"", &format!("{key} = 3")) + WORKLOAD;

@@ -143,7 +143,7 @@ const INJECTIONS: [&str; 5] = [
 ];
 
 /// A machine for each routing function.
-const MACHINES: [(&str, &str); 14] = [
+const MACHINES: [(&str, &str); 15] = [
     ("kind = \"torus\"\ndimensions = [4, 3]", "\"dimension-order\", balanced = true"),
     ("kind = \"fat-tree\"\nk = 4", "\"nearest-common-ancestor\", adaptive = true"),
     ("kind = \"mesh\"\ndimensions = [4, 4]", "\"xy-yx\""),
@@ -159,6 +159,10 @@ const MACHINES: [(&str, &str); 14] = [
     (
         "kind = \"dragonfly\"\nhosts-per-router = 1\nrouters-per-group = 2\nglobal-links-per-router = 1",
         "\"ugal\"",
+    ),
+    (
+        "kind = \"dragonfly\"\nhosts-per-router = 2\nrouters-per-group = 3\nglobal-links-per-router = 1\ngroups = 3",
+        "\"valiant\"",
     ),
     ("kind = \"k-ary-n-fly\"\nk = 2\nn = 3", "\"destination-tag\""),
 ];

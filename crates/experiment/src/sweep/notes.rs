@@ -2,15 +2,22 @@
 
 use std::borrow::Cow;
 
+use super::plot::is_saturated;
 use super::points::Sweep;
 use super::table::Row;
 use crate::sayers::{NAMED, sayers};
+use crate::traffic::notes::SATURATED;
 
 impl Sweep {
     /// The notes of all results, once each, in the order of the points; where not all say it, with the setting that those have in
     /// common and no others, or all their settings, or how many those are. Last, why there is no picture, where there is none.
     pub fn notes(&self, rows: &[Row]) -> Vec<String> {
-        let told = sayers(rows.iter().flat_map(|row| row.notes.iter().map(move |note| (row, note))));
+        let saturated = SATURATED.to_owned();
+        let said = rows.iter().flat_map(|row| {
+            let own = is_saturated(row).then_some(&saturated);
+            row.notes.iter().chain(own).map(move |note| (row, note))
+        });
+        let told = sayers(said);
         let settings =
             |row: &&Row| self.points.iter().find(|it| it.index == row.index).map(|it| self.describe(it));
         let whole = |(note, mut sayers): (Cow<'_, str>, Vec<&Row>)| {

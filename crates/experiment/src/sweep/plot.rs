@@ -226,7 +226,7 @@ impl Sweep {
 }
 
 /// Whether it is a load that the network does not carry, whose latency grows with the length of the run.
-fn is_saturated(row: &Row) -> bool {
+pub(super) fn is_saturated(row: &Row) -> bool {
     row.numbers.get("saturated").is_some_and(|&it| it > 0.0)
 }
 

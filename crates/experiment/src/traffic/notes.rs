@@ -12,6 +12,10 @@ use super::spec::{ClassSpec, MeasureSpec, TrafficSpec};
 use crate::run::count;
 use crate::sayers::{NAMED, sayers};
 
+/// What the latencies of a saturated load are.
+pub(crate) const SATURATED: &str = "the network is saturated: latencies are those of the packets of the sample that have arrived, \
+     and may be less than at lower loads. Those that wait for their turn are not among them.";
+
 impl Curve {
     /// The notes of all results, once each, in order; where not all say it, with the loads of those that do.
     pub fn notes(&self) -> Vec<String> {
@@ -41,10 +45,7 @@ impl Curve {
         let loads = || self.points.iter().filter(|point| point.saturated()).map(|point| point.load);
         let (least, most) = (loads().reduce(f64::min)?, loads().reduce(f64::max)?);
         let which = if least == most { format!("load {least}") } else { format!("loads {least} to {most}") };
-        Some(format!(
-            "At {which} the network is saturated: latencies are those of the packets of the sample that have arrived, and may be \
-             less than at lower loads. Those that wait for their turn are not among them."
-        ))
+        Some(format!("At {which} {SATURATED}"))
     }
 }
 

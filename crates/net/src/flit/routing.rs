@@ -15,6 +15,7 @@ pub(crate) mod places;
 pub mod shortest_path;
 mod spread;
 pub mod table;
+mod third_group;
 mod toward;
 pub mod tree;
 pub mod two_phase;

@@ -149,6 +149,31 @@ fn of_several_cables_between_groups_each_is_drawn() {
     }
 }
 
+/// On a dragonfly, Valiant's packets go by any group that is neither theirs nor the destination's, each for one number that is
+/// drawn, whatever waits there; within a group they take the only cable.
+#[test]
+fn valiant_on_a_dragonfly_goes_by_every_third_group() {
+    let (per_group, groups) = (3, 4);
+    let prepared = with(r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 1}"#, r#"{"kind": "valiant"}"#);
+    let fabric = &prepared.fabric;
+    for (router, dest) in (0..12).flat_map(|router| (0..12).map(move |dest| (router, dest))) {
+        let (own, group) = (router / per_group, fabric.terminal(dest).router / per_group);
+        let full: Vec<(u16, u32)> = neighbours(fabric, router).iter().map(|to| (to.0, 8)).collect();
+        let draw = |draw| first(&prepared, router, dest, &mut Told::new(&[draw], &full))[0].output;
+        if own == group {
+            let to = |output| neighbours(fabric, router).iter().find(|it| it.0 == output).map(|it| it.1);
+            let expected = (router != fabric.terminal(dest).router).then_some(fabric.terminal(dest).router);
+            assert_eq!(to(draw(0)), expected);
+            continue;
+        }
+        let others = (0..groups).filter(|&other| other != own && other != group);
+        let expected: Vec<u16> = others
+            .map(|other| *toward_group(fabric, router, other, per_group).first().expect("a way"))
+            .collect();
+        assert_eq!((0..groups - 2).map(draw).collect::<Vec<_>>(), expected, "{router} to {dest}");
+    }
+}
+
 /// Valiant's turning point is any router, each for one number that is drawn.
 #[test]
 fn valiant_turns_at_every_router() {

@@ -97,6 +97,8 @@ const OTHERS: &[(&str, &str, usize)] = &[
     (r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 1}"#, r#"{"kind": "ugal"}"#, 5),
     (r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 2, "g": 4}"#, r#"{"kind": "ugal", "threshold": 0}"#, 5),
     (r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 3, "g": 5}"#, r#"{"kind": "minimal"}"#, 3),
+    (r#"{"kind": "dragonfly", "p": 2, "a": 3, "h": 1}"#, r#"{"kind": "valiant"}"#, 5),
+    (r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 2, "g": 4}"#, r#"{"kind": "valiant"}"#, 5),
     (
         r#"{"kind": "k-ary-n-tree", "k": 3, "n": 3}"#,
         r#"{"kind": "nearest-common-ancestor", "adaptive": true}"#,

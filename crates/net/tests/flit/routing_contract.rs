@@ -171,6 +171,7 @@ routing_contract! {
         on r#"{"kind": "k-ary-n-tree", "k": 2, "n": 3}"#;
     xy_yx: r#"{"kind": "xy-yx"}"# on r#"{"kind": "mesh", "dimensions": [4, 3]}"#;
     valiant: r#"{"kind": "valiant"}"# on r#"{"kind": "torus", "dimensions": [4, 3]}"#;
+    valiant_on_a_dragonfly: r#"{"kind": "valiant"}"# on r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 1}"#;
     romm: r#"{"kind": "romm"}"# on r#"{"kind": "mesh", "dimensions": [4, 3]}"#;
     minimal_adaptive: r#"{"kind": "minimal-adaptive"}"# on r#"{"kind": "torus", "dimensions": [4, 3]}"#;
     minimal: r#"{"kind": "minimal"}"# on r#"{"kind": "hyperx", "dimensions": [3, 3], "hosts-per-switch": 2}"#;

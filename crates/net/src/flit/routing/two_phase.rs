@@ -5,20 +5,26 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
+use stratasim_topo::geometry::Geometry;
 
 use super::dimension_order::{RINGS, Ring};
 use super::grid::{GridMap, Join};
 use super::places::{any, check_parts, part};
+use super::third_group::ThirdGroup;
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
 use crate::flit::router::RouterSpec;
 
 /// Valiant's: every packet goes to a router drawn from all, then to its destination, both in dimension order. Turns
-/// any traffic into two of uniform traffic, and doubles the way of traffic that was local.
+/// any traffic into two of uniform traffic, and doubles the way of traffic that was local. On a dragonfly: to a group drawn from
+/// all others, whichever of its routers the way leads to, then to its destination; packets stay in their group where that has the
+/// destination.
 ///
-/// The virtual channels are halved by phase, and quartered where there are rings.
+/// The virtual channels are halved by phase, and quartered where there are rings; a dragonfly needs three classes, one for each
+/// group on the way.
 ///
-/// Source: Valiant, Brebner (1981), "Universal schemes for parallel communication".
+/// Sources: Valiant, Brebner (1981), "Universal schemes for parallel communication"; Kim, Dally, Scott, Abts (2008),
+/// "Technology-driven, highly-scalable dragonfly topology".
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ValiantSpec {}
@@ -35,7 +41,14 @@ pub struct RommSpec {}
 
 impl FlitRoutingAlgorithm for ValiantSpec {
     fn build(&self, wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError> {
-        Ok(Arc::new(TwoPhase::new(wiring, router, "valiant", false)?))
+        Ok(match &wiring.geometry {
+            Some(Geometry::Dragonfly(_)) => Arc::new(ThirdGroup::new(wiring, router, "valiant", None)?),
+            Some(Geometry::Grid(_)) => Arc::new(TwoPhase::new(wiring, router, "valiant", false)?),
+            _ => {
+                let reason = "`valiant` needs a mesh, torus, hypercube, HyperX, dragonfly or composed machine; use `auto`";
+                return Err(BuildError::new("routing.kind", reason));
+            }
+        })
     }
 }
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 use stratasim_topo::geometry::Geometry;
 
-use super::dragonfly::DragonflyMap;
 use super::grid::{GridMap, Join};
-use super::places::{any, check_parts, part};
+use super::places::check_parts;
+use super::third_group::ThirdGroup;
 use super::two_phase::{BETWEEN, CHOSEN, PHASES, SECOND};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
@@ -50,105 +50,14 @@ impl FlitRoutingAlgorithm for UgalSpec {
             check_parts(router, "ugal", 2, false, PHASES)?;
             return Ok(Arc::new(HyperXUgal { map, threshold }));
         }
-        let map = DragonflyMap::new(wiring, "ugal")?;
-        check_parts(router, "ugal", 3, false, "packets change the class with the group")?;
-        Ok(Arc::new(DragonflyUgal { map, threshold }))
+        Ok(Arc::new(ThirdGroup::new(wiring, router, "ugal", Some(threshold))?))
     }
 }
 
 /// Whether the detour has the shorter queue: (flits, hops) of both.
-fn detour_is_better(direct: (u32, u32), detour: (u32, u32), threshold: u64) -> bool {
+pub(super) fn detour_is_better(direct: (u32, u32), detour: (u32, u32), threshold: u64) -> bool {
     let cost = |(flits, hops): (u32, u32)| u64::from(flits) * u64::from(hops);
     cost(direct) > cost(detour) + threshold
-}
-
-/// Memory: flags; groups entered so far (0 to 2) in the lowest byte; the group between.
-#[derive(Debug, Clone)]
-struct DragonflyUgal {
-    map: DragonflyMap,
-    threshold: u64,
-}
-
-impl DragonflyUgal {
-    /// One of the ports to another group.
-    fn port(&self, router: u32, group: u32, surroundings: &mut dyn Surroundings) -> u16 {
-        let ports = self.map.toward(router, group);
-        let index = if ports.len() == 1 { 0 } else { surroundings.draw(ports.len() as u32) };
-        ports[index as usize]
-    }
-
-    /// The group to go by, if any, and the port toward it or toward the target's group: the one whose queue was looked at.
-    fn decide(
-        &self,
-        router: u32,
-        target: u32,
-        surroundings: &mut dyn Surroundings,
-    ) -> (Option<u32>, Option<u16>) {
-        let map = &self.map;
-        let (own, group) = (map.group(router), map.group(target));
-        if own == group || map.groups() < 3 {
-            return (None, None);
-        }
-        // any but these two
-        let mut between = surroundings.draw(map.groups() - 2);
-        for taken in [own.min(group), own.max(group)] {
-            between += u32::from(between >= taken);
-        }
-        let local = |to: u32| 1 + u32::from(!map.is_gateway(router, to));
-        let direct = self.port(router, group, surroundings);
-        let by = self.port(router, between, surroundings);
-        let better = detour_is_better(
-            (surroundings.used(direct), local(group) + 1),
-            (surroundings.used(by), local(between) + 3),
-            self.threshold,
-        );
-        (better.then_some(between), Some(if better { by } else { direct }))
-    }
-}
-
-impl FlitRouting for DragonflyUgal {
-    #[inline]
-    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
-        let map = &self.map;
-        let target = map.destinations.router(head.dest);
-        if place.router == target {
-            return map.destinations.eject(head.dest, head.range);
-        }
-        let mut first_port = None;
-        if head.memory & CHOSEN == 0 {
-            let (between, port) = self.decide(place.router, target, surroundings);
-            first_port = port;
-            head.memory = match between {
-                Some(between) => CHOSEN | (u64::from(between) << BETWEEN),
-                None => CHOSEN | SECOND,
-            };
-        }
-        let own = map.group(place.router);
-        if head.memory & SECOND == 0 && own == (head.memory >> BETWEEN) as u32 {
-            // the group between: class 1, and on to the destination's
-            head.memory = CHOSEN | SECOND | 1;
-        }
-        let group =
-            if head.memory & SECOND == 0 { (head.memory >> BETWEEN) as u32 } else { map.group(target) };
-        if own == group {
-            any(map.within(place.router, target), part(head.range, 3, 2))
-        } else {
-            let port = first_port.unwrap_or_else(|| self.port(place.router, group, surroundings));
-            any(port, part(head.range, 3, (head.memory & 1) as u8))
-        }
-    }
-
-    fn adaptive(&self) -> bool {
-        true
-    }
-
-    fn looks_at_input(&self) -> bool {
-        false
-    }
-
-    fn looks_at_vc(&self) -> bool {
-        false
-    }
 }
 
 #[derive(Debug, Clone)]
