@@ -20,6 +20,7 @@ mod order;
 mod packets;
 mod part;
 mod pool;
+mod ready;
 mod router;
 mod source;
 mod stages;
@@ -34,8 +35,10 @@ use stratasim_core::BuildError;
 
 use self::flit::Flit;
 use self::link::Link;
-use self::mask::{Count, Mask, Wide};
+use self::mask::{Count, Mask, Shallow, Wide};
 use self::part::Part;
+use self::pool::Index;
+use self::wheel::BLOCK;
 use super::fabric::{Channel, Fabric};
 use super::kernel::{Kernel, Wait};
 use super::router::{AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, RouterSpec, Speculation};
@@ -49,14 +52,16 @@ pub struct Fast {
     shape: Shape,
 }
 
-/// Ports and virtual channels, rounded up: one compiled kernel for each.
+/// Ports and virtual channels, rounded up: one compiled kernel for each; of the usual sizes, one for buffers of any depth, too.
 enum Shape {
-    P8V4(Vec<Part<8, 4, 32, u32>>),
+    P8V4(Vec<Part<8, 4, 32, Shallow<u32>>>),
+    P8V4Deep(Vec<Part<8, 4, 32, u32>>),
     P8V8(Vec<Part<8, 8, 64, u64>>),
     P16V4(Vec<Part<16, 4, 64, u64>>),
     P8V16(Vec<Part<8, 16, 128, Wide<2>>>),
     P16V8(Vec<Part<16, 8, 128, Wide<2>>>),
-    P32V4(Vec<Part<32, 4, 128, Wide<2>>>),
+    P32V4(Vec<Part<32, 4, 128, Shallow<Wide<2>>>>),
+    P32V4Deep(Vec<Part<32, 4, 128, Wide<2>>>),
     P64V2(Vec<Part<64, 2, 128, Wide<2>>>),
     P32V8(Vec<Part<32, 8, 256, Wide<4>>>),
     P64V4(Vec<Part<64, 4, 256, Wide<4>>>),
@@ -66,11 +71,13 @@ macro_rules! each {
     ($shape:expr, $part:ident => $do:expr) => {
         match $shape {
             Shape::P8V4($part) => $do,
+            Shape::P8V4Deep($part) => $do,
             Shape::P8V8($part) => $do,
             Shape::P16V4($part) => $do,
             Shape::P8V16($part) => $do,
             Shape::P16V8($part) => $do,
             Shape::P32V4($part) => $do,
+            Shape::P32V4Deep($part) => $do,
             Shape::P64V2($part) => $do,
             Shape::P32V8($part) => $do,
             Shape::P64V4($part) => $do,
@@ -224,13 +231,18 @@ impl Fast {
                 Shape::$name(parts)
             }};
         }
-        let shape = match Self::slots(&fabric, spec).expect("checked above") {
-            (8, 4) => shape!(P8V4),
+        let slots = Self::slots(&fabric, spec).expect("checked above");
+        let places = BLOCK * slots.0 * slots.1 * usize::from(spec.buffer_flits);
+        let is_shallow = places <= <Shallow<u32> as Mask>::Index::PLACES;
+        let shape = match slots {
+            (8, 4) if is_shallow => shape!(P8V4),
+            (8, 4) => shape!(P8V4Deep),
             (8, 8) => shape!(P8V8),
             (16, 4) => shape!(P16V4),
             (8, 16) => shape!(P8V16),
             (16, 8) => shape!(P16V8),
-            (32, 4) => shape!(P32V4),
+            (32, 4) if is_shallow => shape!(P32V4),
+            (32, 4) => shape!(P32V4Deep),
             (64, 2) => shape!(P64V2),
             (32, 8) => shape!(P32V8),
             _ => shape!(P64V4),
@@ -363,7 +375,7 @@ mod tests {
             let (fabric, routing) = (prepared.fabric.clone(), prepared.routing.clone());
             Fast::new(fabric, &prepared.router, routing, 1).unwrap()
         };
-        let after = |change: fn(&mut Part<8, 4, 32, u32>)| {
+        let after = |change: fn(&mut Part<8, 4, 32, Shallow<u32>>)| {
             let mut fast = kernel();
             let Shape::P8V4(parts) = &mut fast.shape else { panic!("it is small") };
             change(&mut parts[0]);

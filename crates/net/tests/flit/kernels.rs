@@ -321,6 +321,18 @@ fn both_kernels_agree_on_deep_buffers() {
     compare(machine, r#"{"router": {"virtual-channels": 2, "buffer-flits": 900}}"#, 2, 40, 17);
 }
 
+/// Places of a block of routers are counted in two bytes where that is enough, and in four where it is not.
+#[test]
+fn both_kernels_agree_on_buffers_about_as_deep_as_two_bytes_count() {
+    let star = r#"{"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts-per-leaf": 18, LINKS}"#;
+    for (machine, buffers) in [(MACHINES[0], [32, 33]), (star, [8, 9])] {
+        for buffer in buffers {
+            let network = format!(r#"{{"router": {{"virtual-channels": 4, "buffer-flits": {buffer}}}}}"#);
+            compare(&machine.replace("LINKS", LINKS), &network, 2, 3, 17);
+        }
+    }
+}
+
 /// Ways through more routers than a byte counts, by the words of dimension order and without them.
 #[test]
 fn both_kernels_agree_on_long_ways() {

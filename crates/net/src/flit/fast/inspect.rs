@@ -10,7 +10,7 @@ use crate::flit::fabric::{FULL_WIDTH, Fabric};
 use crate::flit::kernel::Wait;
 
 /// After so many cycles flits sent are added up: soon in tests, so that they notice.
-pub(super) const ADDS_UP_AFTER: u64 = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 31 };
+pub(super) const ADDS_UP_AFTER: u64 = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 15 };
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// Its terminals, in the numbers of the fabric.

@@ -1,7 +1,10 @@
-//! Sets of virtual channels as machine words.
+//! Sets of virtual channels as machine words, and what else depends on the size of routers.
 
 use std::fmt::Debug;
 use std::hint::select_unpredictable as select;
+
+use super::pool::Index;
+use super::ready::{Channels, Ready, Vcs};
 
 /// A number of flits or of places for them.
 pub(super) trait Count:
@@ -43,6 +46,10 @@ count!(u8, u16);
 pub(super) trait Mask: Copy + Debug + Default + PartialEq + Send + Sync + 'static {
     /// Counts of flits of such routers: small ones have small buffers, where everything is to stay in the caches.
     type Count: Count;
+    /// Numbers of places for flits in a block of such routers.
+    type Index: Index;
+    /// Flits that may go by a port of them.
+    type Ready: Ready;
     /// Puts `index` in, where it is `wanted`.
     fn insert_if(&mut self, index: usize, wanted: bool);
     /// Puts `index` in.
@@ -75,6 +82,8 @@ macro_rules! mask {
     ($($word:ty, $count:ty;)+) => { $(
         impl Mask for $word {
             type Count = $count;
+            type Index = u32;
+            type Ready = Channels<Self>;
 
             #[inline(always)]
             fn insert_if(&mut self, index: usize, wanted: bool) {
@@ -160,6 +169,8 @@ where
     Self: Counted,
 {
     type Count = <Self as Counted>::Count;
+    type Index = u32;
+    type Ready = Vcs;
 
     #[inline(always)]
     fn insert_if(&mut self, index: usize, wanted: bool) {
@@ -219,6 +230,56 @@ where
     #[inline(always)]
     fn part(self, index: usize, width: usize) -> u32 {
         (self.word(index) >> (index % 64)) as u32 & ((1_u64 << width) - 1) as u32
+    }
+}
+
+/// The same for routers with so small buffers that places of a block are numbers of two bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Shallow<M>(M);
+
+impl<M: Mask> Mask for Shallow<M> {
+    type Count = M::Count;
+    type Index = u16;
+    type Ready = M::Ready;
+
+    #[inline(always)]
+    fn insert_if(&mut self, index: usize, wanted: bool) {
+        self.0.insert_if(index, wanted);
+    }
+
+    #[inline(always)]
+    fn remove_if(&mut self, index: usize, unwanted: bool) {
+        self.0.remove_if(index, unwanted);
+    }
+
+    #[inline(always)]
+    fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    #[inline(always)]
+    fn has(self, index: usize) -> bool {
+        self.0.has(index)
+    }
+
+    #[inline(always)]
+    fn first(self) -> usize {
+        self.0.first()
+    }
+
+    #[inline(always)]
+    fn rest(self) -> Self {
+        Self(self.0.rest())
+    }
+
+    #[inline(always)]
+    fn first_behind(self, index: usize) -> usize {
+        self.0.first_behind(index)
+    }
+
+    #[inline(always)]
+    fn part(self, index: usize, width: usize) -> u32 {
+        self.0.part(index, width)
     }
 }
 

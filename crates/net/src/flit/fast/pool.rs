@@ -4,6 +4,7 @@
 //! the block. Nothing here depends on whether a channel is empty but what is stored: half of them are, and a processor
 //! guesses wrong as often.
 
+use std::fmt::Debug;
 use std::hint::select_unpredictable as select;
 
 use super::flit::Flit;
@@ -44,12 +45,34 @@ impl Way {
     }
 }
 
+/// The number of a place in a pool.
+pub(super) trait Index: Copy + Debug + Default + Into<u32> + Send + Sync + 'static {
+    /// Places that have numbers.
+    const PLACES: usize;
+    /// One of them.
+    fn of(place: u32) -> Self;
+}
+
+macro_rules! index {
+    ($($word:ty),+) => { $(
+        impl Index for $word {
+            const PLACES: usize = Self::MAX as usize + 1;
+            #[inline(always)]
+            fn of(place: u32) -> Self {
+                place as Self
+            }
+        }
+    )+ };
+}
+
+index!(u16, u32);
+
 /// The places of the first and of the last flit of a channel that has some.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-pub(super) struct Ends {
-    first: u32,
-    last: u32,
+pub(super) struct Ends<I> {
+    first: I,
+    last: I,
 }
 
 /// The pool.
@@ -61,8 +84,6 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// The first place belongs to nobody, and empty channels link to it.
-    const NOBODYS: u32 = 0;
     /// No place: none has that number.
     const FULL: u32 = u32::MAX;
 
@@ -73,7 +94,7 @@ impl Pool {
 
     /// Puts a flit that goes a way behind the others of a channel, which is empty or has some.
     #[inline(always)]
-    pub(super) fn put(&mut self, ends: &mut Ends, is_empty: bool, flit: Flit, way: Way) {
+    pub(super) fn put<I: Index>(&mut self, ends: &mut Ends<I>, is_empty: bool, flit: Flit, way: Way) {
         let place = self.free;
         let Some(taken) = self.places.get_mut(place as usize) else {
             self.grow();
@@ -81,17 +102,18 @@ impl Pool {
         };
         (taken.flit, taken.way) = (flit, way);
         self.free = taken.next;
-        let before = select(is_empty, Self::NOBODYS, ends.last);
+        // the first one links to itself, which nobody follows
+        let before = select(is_empty, place, ends.last.into());
         self.places[before as usize].next = place;
-        *ends = Ends { first: select(is_empty, place, ends.first), last: place };
+        *ends = Ends { first: select(is_empty, I::of(place), ends.first), last: I::of(place) };
     }
 
     /// Takes the first flit of a channel that has some.
     #[inline(always)]
-    pub(super) fn take(&mut self, ends: &mut Ends) -> Flit {
-        let first = ends.first;
+    pub(super) fn take<I: Index>(&mut self, ends: &mut Ends<I>) -> Flit {
+        let first: u32 = ends.first.into();
         let place = &mut self.places[first as usize];
-        ends.first = place.next;
+        ends.first = I::of(place.next);
         place.next = self.free;
         self.free = first;
         place.flit
@@ -99,20 +121,20 @@ impl Pool {
 
     /// The way of the first flit of a channel that has some.
     #[inline(always)]
-    pub(super) fn first_way(&self, ends: Ends) -> Way {
-        self.places[ends.first as usize].way
+    pub(super) fn first_way<I: Index>(&self, ends: Ends<I>) -> Way {
+        self.places[ends.first.into() as usize].way
     }
 
     /// The first flit of a channel that has some.
     #[inline(always)]
-    pub(super) fn first(&self, ends: Ends) -> Flit {
-        self.places[ends.first as usize].flit
+    pub(super) fn first<I: Index>(&self, ends: Ends<I>) -> Flit {
+        self.places[ends.first.into() as usize].flit
     }
 
     /// Changes it.
     #[inline(always)]
-    pub(super) fn set_first(&mut self, ends: Ends, flit: Flit) {
-        self.places[ends.first as usize].flit = flit;
+    pub(super) fn set_first<I: Index>(&mut self, ends: Ends<I>, flit: Flit) {
+        self.places[ends.first.into() as usize].flit = flit;
     }
 
     /// Its memory.
@@ -124,9 +146,6 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        if self.places.is_empty() {
-            self.places.push(Place::default());
-        }
         let (from, more) = (self.places.len(), (self.places.len() / 4).max(32));
         self.places.reserve_exact(more);
         let place = |next| Place { next, ..Place::default() };
@@ -146,9 +165,14 @@ mod tests {
 
     #[test]
     fn channels_get_back_what_they_put_in_in_order() {
+        channels_get_back::<u16>();
+        channels_get_back::<u32>();
+    }
+
+    fn channels_get_back<I: Index>() {
         let mut draws = Draws::new(1);
         let mut pool = Pool::new();
-        let mut channels = vec![(Ends::default(), VecDeque::new()); 50];
+        let mut channels = vec![(Ends::<I>::default(), VecDeque::new()); 50];
         for step in 0..20_000 {
             let (ends, flits) = &mut channels[draws.below(50) as usize];
             // longer and longer, then shorter
@@ -168,9 +192,20 @@ mod tests {
                 assert_eq!(pool.take(&mut ends), flit);
             }
         }
-        for number in 1..most as u64 {
-            pool.put(&mut Ends::default(), true, Flit(number), Way::UNKNOWN);
+        for number in 0..most as u64 {
+            pool.put(&mut Ends::<I>::default(), true, Flit(number), Way::UNKNOWN);
         }
         assert_eq!(pool.places.len(), most, "places are used again");
+    }
+
+    #[test]
+    fn a_place_has_a_number_as_long_as_there_are_numbers() {
+        let mut pool = Pool::new();
+        let mut ends = Ends::<u16>::default();
+        let numbers = 0..u16::PLACES as u64;
+        for number in numbers.clone() {
+            pool.put(&mut ends, number == 0, Flit(number), Way::UNKNOWN);
+        }
+        assert!(numbers.into_iter().all(|number| pool.take(&mut ends) == Flit(number)));
     }
 }

@@ -14,6 +14,7 @@ use super::link::Short;
 use super::list::Ports;
 use super::mask::{Count, Mask};
 use super::pool::{Ends, Way};
+use super::ready::Ready;
 use super::wheel::BLOCK;
 
 /// An output virtual channel.
@@ -23,7 +24,7 @@ pub(super) struct Out<C> {
     /// Places at the other end.
     pub(super) credits: C,
     /// The input channel of its router whose packet has it. iSLIP of virtual channels: of a free one the last winner.
-    owner: u8,
+    pub(super) owner: u8,
 }
 
 impl<C: Count> Out<C> {
@@ -42,7 +43,7 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M: Ma
     /// Output channels.
     outs: [[Out<M::Count>; N]; BLOCK],
     /// Input channels with a flit, an output channel and a credit, by output port.
-    ready: [[M; P]; BLOCK],
+    ready: [[M::Ready; P]; BLOCK],
     /// Output ports for which some are.
     pub(super) asked: Ports<P>,
     /// iSLIP of the switch, by output port: the last channel of the input that passed last.
@@ -57,8 +58,8 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M: Ma
     pub(super) asking: Ports<P>,
     /// Virtual channels of output ports that no packet has.
     free: [[u16; P]; BLOCK],
-    /// Flits sent, by output port, modulo 2^32.
-    sent: [[u32; P]; BLOCK],
+    /// Flits sent, by output port, modulo 2^16.
+    sent: [[u16; P]; BLOCK],
     /// Where the outputs lead.
     outputs: [[Short; P]; BLOCK],
     /// What feeds the inputs.
@@ -71,7 +72,7 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M: Ma
     /// iSLIP of virtual channels, by input channel: the output channel of its router after the last one accepted.
     accept: [[u8; N]; BLOCK],
     /// Of input channels with flits: where they are in the pool.
-    ends: [[Ends; N]; BLOCK],
+    ends: [[Ends<M::Index>; N]; BLOCK],
 }
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
@@ -88,7 +89,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         Self {
             // behind the last one comes the first
             outs: [[Out { credits: Count::of(buffer), owner: (N - 1) as u8 }; N]; BLOCK],
-            ready: [[M::default(); P]; BLOCK],
+            ready: [[M::Ready::default(); P]; BLOCK],
             asked: Ports::default(),
             input_last: [[(N - 1) as u8; P]; BLOCK],
             output_last: [[P as u8 - 1; P]; BLOCK],
@@ -135,13 +136,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
 
     /// Where its flits are, when there are some.
     #[inline(always)]
-    pub(super) fn ends(&self, number: usize) -> &Ends {
+    pub(super) fn ends(&self, number: usize) -> &Ends<M::Index> {
         &self.ends.as_flattened()[number % Self::CHANNELS]
     }
 
     /// The same, to change it.
     #[inline(always)]
-    pub(super) fn ends_mut(&mut self, number: usize) -> &mut Ends {
+    pub(super) fn ends_mut(&mut self, number: usize) -> &mut Ends<M::Index> {
         &mut self.ends.as_flattened_mut()[number % Self::CHANNELS]
     }
 
@@ -173,13 +174,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         &self.len[router % BLOCK]
     }
 
-    /// Flits sent, by output of a router, modulo 2^32.
-    pub(super) fn sent_by(&self, router: usize) -> &[u32; P] {
+    /// Flits sent, by output of a router, modulo 2^16.
+    pub(super) fn sent_by(&self, router: usize) -> &[u16; P] {
         &self.sent[router % BLOCK]
     }
 
     /// The same, to change it.
-    pub(super) fn sent_by_mut(&mut self, router: usize) -> &mut [u32; P] {
+    pub(super) fn sent_by_mut(&mut self, router: usize) -> &mut [u16; P] {
         &mut self.sent[router % BLOCK]
     }
 
@@ -206,9 +207,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         &mut self.waiters.as_flattened_mut()[port % Self::PORTS]
     }
 
+    /// Input channel `input` of the router competes for the switch by output channel `number`, which it has, where it `may`.
     #[inline(always)]
-    fn ready_mut(&mut self, port: usize) -> &mut M {
-        &mut self.ready.as_flattened_mut()[port % Self::PORTS]
+    pub(super) fn compete_if(&mut self, input: usize, number: usize, may: bool) {
+        let port = number / VS % Self::PORTS;
+        self.ready.as_flattened_mut()[port].insert_if(input % N, number % VS, may);
+        self.asked.insert_if(port, may);
     }
 
     /// Whether nobody asks for a channel or for a way through a switch.
@@ -233,15 +237,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         let is_free = self.free.as_flattened()[port] >> (number % VS) & 1 != 0;
         let waits =
             !is_free & (self.len.as_flattened()[(number / N * N + owner) % Self::CHANNELS] != Count::of(0));
-        self.ready_mut(port).insert_if(owner, waits);
-        self.asked.insert_if(port, waits);
+        self.compete_if(owner, number, waits);
     }
 
     /// An input channel with a flit and an output channel competes for the switch, if it has a credit.
     #[inline(always)]
     pub(super) fn compete(&mut self, number: usize) {
         let out = self.out(number);
-        self.go_on(number, out / VS, self.channel(out).is_open());
+        self.compete_if(number, out, self.channel(out).is_open());
     }
 
     /// The packet in front of an input channel goes a way from now on, where `is_there` says that there is one.
@@ -282,16 +285,17 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
 
 #[cfg(test)]
 mod tests {
+    use super::super::mask::Shallow;
     use super::super::pool::Place;
     use super::*;
 
     /// Of 7 ports with 4 virtual channels of 8 flits each; a flit that waits takes 16 bytes beside.
     #[test]
     fn a_router_takes_less_than_two_kilobytes() {
-        let router = size_of::<Routers<8, 4, 32, u32>>() / BLOCK;
+        let router = size_of::<Routers<8, 4, 32, Shallow<u32>>>() / BLOCK;
         assert_eq!(size_of::<Place>(), 16);
         // with a third of its buffers full, which is more than a saturated mesh has
         assert!(router + 7 * 4 * 8 / 3 * size_of::<Place>() <= 2048, "{router}");
-        assert!(router <= 700, "{router}");
+        assert!(router <= 560, "{router}");
     }
 }

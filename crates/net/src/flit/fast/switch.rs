@@ -38,7 +38,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Switches<'_, P, V
             if flit.is_tail() {
                 routers.free(port, out);
             } else {
-                routers.go_on(number, port, left != 0 && more);
+                // the flit behind it competes in the next cycle
+                routers.compete_if(number, out, left != 0 && more);
             }
             let link = routers.output(port);
             let list = flit_slots.of(link.class()) + link.block();

@@ -176,8 +176,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         let owned = self.channel_mut(channel);
         owned.owner = select(gets, (number % N) as u8, owned.owner);
         let ready = gets & owned.is_open();
-        self.ready_mut(port).insert_if(number % N, ready);
-        self.asked.insert_if(port, ready);
+        self.compete_if(number, channel, ready);
         self.free.as_flattened_mut()[port % Self::PORTS] &= !(u16::from(gets) << chosen);
         self.waiters_mut(port).remove_if(number % N, gets);
     }

@@ -6,6 +6,7 @@
 
 use super::{Count, Mask, Routers};
 use crate::flit::fast::list::List;
+use crate::flit::fast::ready::Ready;
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
     /// Puts the input channels whose flit passes a switch now in an empty list, at most one for each input and output. They
@@ -20,30 +21,31 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             }
             let ready = &mut self.ready.as_flattened_mut().as_chunks_mut::<64>().0[word];
             let input_last = &self.input_last.as_flattened().as_chunks::<64>().0[word];
+            let outs = &self.outs.as_flattened().as_chunks::<VS>().0.as_chunks::<64>().0[word];
             let vc_last = &self.vc_last.as_flattened().as_chunks::<64>().0[word];
             // inputs of the same routers, by the same numbers as outputs, and where their winner stands
             let (mut seen, mut still) = (0_u64, left);
             while left != 0 {
                 let port = left.trailing_zeros() as usize % 64;
                 left &= left - 1;
-                let all = ready[port];
-                let first = all.first_behind(usize::from(input_last[port]) % N);
-                let input = port / P * P + first / VS % P;
-                let channels = all.part(first / VS % P * VS, VS);
-                let after = channels & (u32::MAX << 1 << (vc_last[input] as usize % VS));
-                let vc = if after == 0 { channels } else { after }.trailing_zeros() as usize % VS;
-                let number = input * VS + vc;
+                let first = port / P * P;
+                let vc_last = |input: usize| usize::from(vc_last[(first + input) % 64]);
+                let last = usize::from(input_last[port]) % N;
+                let (channel, vc) = ready[port].next::<VS, N, M::Count>(&outs[port], last, vc_last);
+                let input = first + channel / VS;
+                let number = first * VS + channel;
                 if seen >> input & 1 != 0 {
                     // of two outputs that would let it through an input takes the first one behind the last
                     let at = places[input].into();
                     let other = usize::from(won.get(at));
-                    let taken = usize::from(self.out.as_flattened()[other % Self::CHANNELS]) / VS % 64;
+                    let given = usize::from(self.out.as_flattened()[other % Self::CHANNELS]);
+                    let taken = given / VS % 64;
                     let last = usize::from(self.output_last.as_flattened().as_chunks::<64>().0[word][input]);
                     let distance = |port: usize| port.wrapping_sub(last + 1) % P;
                     if distance(port) < distance(taken) {
-                        ready[taken].insert(other % N);
+                        ready[taken].insert_if(other % N, given % VS, true);
                         still |= 1 << taken;
-                        ready[port].remove(number % N);
+                        ready[port].remove(channel, vc);
                         still &= !(u64::from(ready[port].is_empty()) << port);
                         won.set(at, (word * 64 * VS + number) as u16);
                     }
@@ -53,7 +55,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
                 places[input] = count as u16;
                 won.set(count, (word * 64 * VS + number) as u16);
                 count += 1;
-                ready[port].remove(number % N);
+                ready[port].remove(channel, vc);
                 still &= !(u64::from(ready[port].is_empty()) << port);
             }
             *self.asked.word_mut(word) = still;
@@ -74,13 +76,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         out.credits.down();
         out.is_open()
     }
-
-    /// The flit behind the one that passed competes in the next cycle.
-    #[inline(always)]
-    pub(in crate::flit::fast) fn go_on(&mut self, number: usize, port: usize, wanted: bool) {
-        self.ready_mut(port).insert_if(number % N, wanted);
-        self.asked.insert_if(port, wanted);
-    }
 }
 
 #[cfg(test)]
@@ -89,7 +84,7 @@ mod tests {
 
     use super::super::BLOCK;
     use super::*;
-    use crate::flit::fast::mask::Wide;
+    use crate::flit::fast::mask::{Shallow, Wide};
 
     /// The first of `wanted` behind `last`, going round.
     fn round_robin(last: Option<usize>, count: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
@@ -106,12 +101,21 @@ mod tests {
         let mut vcs = vec![None; BLOCK * P];
         // few and many, one after the other
         for share in [20, 2, 1, 20, 3, 40, 1, 1, 400, 2] {
-            let numbers: Vec<u16> = (0..(BLOCK * N) as u16).filter(|_| draws.below(share) == 0).collect();
-            for &number in &numbers {
-                let port = number / N as u16 * P as u16 + draws.below(P as u32) as u16;
-                routers.out.as_flattened_mut()[usize::from(number)] = port * VS as u16;
-                routers.go_on(number.into(), port.into(), true);
-            }
+            let mut given = vec![0; BLOCK * P];
+            let mut numbers: Vec<u16> = (0..(BLOCK * N) as u16).collect();
+            numbers.retain(|&number| {
+                let port = usize::from(number) / N * P + draws.below(P as u32) as usize;
+                // each has a virtual channel of its own
+                let is_ready = draws.below(share) == 0 && given[port] < VS;
+                if is_ready {
+                    let out = port * VS + given[port];
+                    given[port] += 1;
+                    routers.out.as_flattened_mut()[usize::from(number)] = out as u16;
+                    routers.channel_mut(out).owner = (usize::from(number) % N) as u8;
+                    routers.compete_if(number.into(), out, true);
+                }
+                is_ready
+            });
             let asks = |input: usize, vc: usize, output: usize| {
                 let number = input * VS + vc;
                 numbers.contains(&(number as u16)) && routers.out(number) / VS == output
@@ -138,12 +142,15 @@ mod tests {
             assert!(expected.len() >= numbers.len() / (P * VS), "somebody always passes");
             // the others are still ready, and nobody else
             for number in 0..(BLOCK * N) as u16 {
-                let port = routers.out(number.into()) / VS;
-                let waits = numbers.contains(&number) && !passing.contains(&number);
-                let ready = &mut routers.ready.as_flattened_mut()[port];
-                assert_eq!(ready.has(usize::from(number) % N), waits);
-                ready.remove(usize::from(number) % N);
+                let out = routers.out(number.into());
+                let ready = &mut routers.ready.as_flattened_mut()[out / VS];
+                let others = *ready;
+                if numbers.contains(&number) {
+                    ready.remove(usize::from(number) % N, out % VS);
+                    assert_eq!(*ready != others, !passing.contains(&number));
+                }
             }
+            assert!(routers.ready.as_flattened().iter().all(|ready| ready.is_empty()));
             for word in 0..P {
                 *routers.asked.word_mut(word) = 0;
             }
@@ -151,8 +158,10 @@ mod tests {
                 inputs[output] = Some(input % P);
                 outputs[input] = Some(output % P);
                 vcs[input] = Some(vc);
-                routers.pass(input * VS + vc, output, output * VS);
-                routers.credit(output * VS);
+                let out = routers.out(input * VS + vc);
+                assert_eq!(out / VS, output);
+                routers.pass(input * VS + vc, output, out);
+                routers.credit(out);
             }
         }
     }
@@ -164,6 +173,8 @@ mod tests {
         decides_like_islip::<4, 16, 64, u64>();
         decides_like_islip::<32, 2, 64, u64>();
         decides_like_islip::<32, 4, 128, Wide<2>>();
+        decides_like_islip::<8, 4, 32, Shallow<u32>>();
+        decides_like_islip::<32, 4, 128, Shallow<Wide<2>>>();
         decides_like_islip::<64, 4, 256, Wide<4>>();
     }
 }
