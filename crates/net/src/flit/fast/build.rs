@@ -23,8 +23,8 @@ use crate::flit::router::RouterSpec;
 use crate::flit::routing::FlitRouting;
 use crate::flit::routing::places::part;
 
-/// Bytes of routers that stay in the nearer caches of a core.
-const LARGE: usize = 1 << 20;
+/// Bytes of routers that stay in the nearer caches of a core, beside their flits and packets, which take as much again.
+const LARGE: usize = 1 << 19;
 
 /// Puts an empty block behind others. On its own, so that a thread's stack holds one while it is made, and none else: blocks of
 /// the largest routers have half a megabyte.
