@@ -450,6 +450,7 @@ impl Traffic {
             notes.extend(refusal(&self.network, &self.plan).map(Fast::note));
         }
         notes.extend(notes::unmapped(&statistics.channels, self.network.fabric.router_count()));
+        notes.extend(notes::unfilled(&statistics, self.network.fabric.extremes().most_spacing));
         notes.extend(notes::unprobed(&self.traffic, &statistics));
         notes.extend(notes::uncounted(&self.traffic));
         notes.extend(notes::unheeded(&self.traffic, &self.network.router));

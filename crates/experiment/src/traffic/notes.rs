@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use stratasim_net::flit::fabric::FULL_WIDTH;
 use stratasim_net::flit::router::RouterSpec;
 use stratasim_report::traffic::{ChannelSummary, TrafficResult};
 
@@ -87,6 +88,24 @@ pub(super) fn imprecise(spec: &TrafficSpec, result: &TrafficResult) -> Option<St
             (1000.0 * half / mean).ceil() / 10.0,
             100.0 * measure.precision,
             count(measure.most_windows.into())
+        )
+    })
+}
+
+/// A channel that is fuller than this is what the others wait for.
+const FULL: f64 = 0.9;
+
+/// What a saturated network waits for where that is no channel. On the narrowest one flits are so far apart, in parts of a cycle.
+pub(super) fn unfilled(result: &TrafficResult, most_spacing: u32) -> Option<String> {
+    let narrowest = f64::from(FULL_WIDTH) / f64::from(most_spacing);
+    let fullest = result.channels.max_utilisation?;
+    let busiest = result.fairness.injected_max.max(result.fairness.accepted_max);
+    let is_full = fullest > FULL || busiest > FULL * narrowest;
+    (result.saturated == Some(true) && !is_full).then(|| {
+        format!(
+            "The network is saturated, and no channel is {:.0} % full: what packets wait for are virtual channels, places in buffers or \
+             the switch. More `virtual-channels`, deeper buffers or longer packets may carry more.",
+            100.0 * FULL
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Patterns on a background in which some are silent, and classes that may stand in each other's way.
+//! Patterns on a background in which some are silent, one that routing makes or breaks, and classes that may stand in each other's way.
 
 use stratasim_experiment::traffic::statistics;
 
@@ -195,4 +195,29 @@ fn load_that_goes_nowhere_is_told() {
         "\"uniform-random\"\n[[traffic.class]]\n[[traffic.class]]\nload = 0.1\npattern = { kind = \"list\", pairs = [[0, 1]] }",
     );
     assert!(other.contains("15 of 16 terminals send a part of their load"), "{other}");
+}
+
+/// The worst case of Kim, Dally, Scott and Abts (2008): all of a group send to the next one. Shortest ways share one global channel
+/// among the `a p` hosts of a group; by way of a third group every global channel is as loaded, by twice what its hosts offer.
+#[test]
+fn by_a_third_group_the_worst_traffic_of_a_dragonfly_has_all_global_channels() {
+    let machine = "[topology]\nkind = \"dragonfly\"\np = 2\na = 4\nh = 2";
+    let accepted = |routing: &str, load: f64| {
+        let traffic = format!(
+            "load = {load}\nflits = 4\npattern = \"bad-dragonfly\"\nmeasure = {{ warm-up = 3000, window = 1000, windows = 4, \
+             most-windows = 4, drain = 2000 }}"
+        );
+        let kind =
+            format!("virtual-channels = 12, buffer-flits = 8 }}\nrouting = {{ kind = \"{routing}\" }}");
+        let text = experiment(machine, &traffic).replace("virtual-channels = 4, buffer-flits = 8 }", &kind);
+        let result = run(&text);
+        let found = statistics(&result);
+        (found.accepted_flits_per_cycle, found.saturated)
+    };
+    let (minimal, saturated) = accepted("minimal", 0.2);
+    assert!(saturated == Some(true) && (0.12..=0.1251).contains(&minimal), "{minimal}");
+    let (valiant, saturated) = accepted("valiant", 0.3);
+    assert!(saturated == Some(false) && (valiant - 0.3).abs() < 0.01, "{valiant}");
+    let (valiant, saturated) = accepted("valiant", 0.55);
+    assert!(saturated == Some(true) && (0.3..=0.5).contains(&valiant), "{valiant}");
 }

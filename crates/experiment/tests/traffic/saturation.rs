@@ -327,3 +327,21 @@ fn a_network_of_long_cables_is_not_saturated_by_them() {
     // four channels of 4,096 flits carry 0.136 of a flit per cycle over loops of 120,000 cycles
     assert_eq!((found.carried_flits_per_cycle, found.beyond_flits_per_cycle), (0.1, Some(0.2)));
 }
+
+/// Where no channel is full, something else holds packets up: with two virtual channels for it, as on the global ones of a
+/// dragonfly, packets of one flit fill two thirds of a channel.
+#[test]
+fn what_a_saturated_network_waits_for_is_said_where_that_is_no_channel() {
+    let notes = |topology: &str, traffic: &str| {
+        let result =
+            run(&experiment(topology, &format!("{traffic}\nmeasure = {{ window = 500, drain = 2000 }}")));
+        assert!(statistics(&result).saturated == Some(true), "{traffic}");
+        result.notes.into_iter().filter(|note| note.contains("no channel is 90 % full")).collect::<Vec<_>>()
+    };
+    let dragonfly = "[topology]\nkind = \"dragonfly\"\np = 4\na = 4\nh = 2";
+    let waiting = notes(dragonfly, "load = 0.6\nflits = 1");
+    assert_eq!(waiting.len(), 1, "{waiting:?}");
+    // one channel for all of a group, and one terminal that all send to
+    assert!(notes(dragonfly, "load = 0.3\nflits = 8\npattern = \"bad-dragonfly\"").is_empty());
+    assert!(notes(MESH, "load = 0.3\npattern = { kind = \"incast\", target = 0 }").is_empty());
+}
