@@ -205,7 +205,7 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
     }
 
     /// A number below `bound` for a head at router `place`.
-    #[inline(never)]
+    #[inline(always)]
     fn draw(&mut self, place: u32, flit: Flit, bound: u32) -> u32 {
         let salt = self.packets.salt(flit.packet());
         self.terminals.draw(Keys::at(Some(place)).next(salt), bound)

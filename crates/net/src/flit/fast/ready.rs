@@ -20,8 +20,9 @@ pub(super) trait Ready: Copy + Debug + Default + PartialEq + Send + Sync + 'stat
     /// Whether nobody is.
     fn is_empty(self) -> bool;
 
-    /// Who goes, and by which virtual channel, if that is known; somebody is ready. `outs` are the virtual channels of the port,
-    /// `last` is the last channel of the input that passed last, `vc_last` says the same of the virtual channels of an input.
+    /// Which input channel goes, and by which virtual channel of the port, as far as [`Ready::remove`] asks; some are ready. `outs`
+    /// are the virtual channels of the port, `last` is the last channel of the input that passed last, and `vc_last` says which
+    /// virtual channel of an input did.
     fn next<const VS: usize, const N: usize, C: Count>(
         self,
         outs: &[Out<C>; VS],

@@ -54,7 +54,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let heads = if is_plain { arrivals } else { Default::default() };
         match routing.packed().filter(|_| self.packs) {
             Some(Packed::Grid(grid)) => self.route_by(grid, routing, block, heads, terminals),
-            Some(Packed::Tree(tree)) => self.route_by(tree, routing, block, heads, terminals),
+            Some(Packed::Tree(tree)) => match tree.plain() {
+                Some(plain) => self.route_by(&plain, routing, block, heads, terminals),
+                None => self.route_by(tree, routing, block, heads, terminals),
+            },
             None => match self.choices.take() {
                 None => self.route_by(&Any, routing, block, heads, terminals),
                 Some(mut choices) => {

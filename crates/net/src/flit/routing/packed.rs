@@ -4,7 +4,7 @@ mod grid;
 mod tree;
 
 pub use grid::Grid;
-pub use tree::Tree;
+pub use tree::{Plain, Tree};
 
 /// Coordinates that fit into a word: dimensions of a grid, levels of a tree.
 const MOST_LANES: usize = 4;

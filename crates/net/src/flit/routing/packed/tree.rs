@@ -119,6 +119,41 @@ impl Tree {
     }
 }
 
+/// A tree whose ways and terminals are their own numbers: nothing to look up.
+#[derive(Debug, Clone, Copy)]
+pub struct Plain<'a>(&'a Tree);
+
+impl Tree {
+    /// The same without tables, where there are none.
+    pub fn plain(&self) -> Option<Plain<'_>> {
+        (self.ports.is_empty() && self.targets.is_empty()).then_some(Plain(self))
+    }
+
+    /// The way that a head to what `target` says takes at a switch.
+    #[inline(always)]
+    fn way(&self, switch: &Switch, target: u64, draw: impl FnOnce(u32) -> u32) -> u32 {
+        // two shifts, since one of 64 is none
+        let is_below = (switch.above ^ target) >> switch.shift >> self.bits == 0;
+        if is_below {
+            (target >> switch.shift) as u32 & ((1 << self.bits) - 1)
+        } else {
+            let up = u32::from(switch.up);
+            u32::from(switch.children) + if up == 1 { 0 } else { draw(up) }
+        }
+    }
+}
+
+impl Steps for Plain<'_> {
+    const DRAWS: bool = true;
+
+    #[inline(always)]
+    fn step(&self, router: u32, dest: u32, _: u8, draw: impl FnOnce(u32) -> u32) -> Step {
+        let tree = self.0;
+        let way = tree.way(&tree.switches[router as usize], dest.into(), draw);
+        Step { output: way as u8, half: ALL, memory: 0 }
+    }
+}
+
 impl Steps for Tree {
     const DRAWS: bool = true;
 
@@ -127,14 +162,7 @@ impl Steps for Tree {
     fn step(&self, router: u32, dest: u32, _: u8, draw: impl FnOnce(u32) -> u32) -> Step {
         let switch = &self.switches[router as usize];
         let target = if self.targets.is_empty() { dest.into() } else { self.targets[dest as usize] };
-        // two shifts, since one of 64 is none
-        let is_below = (switch.above ^ target) >> switch.shift >> self.bits == 0;
-        let way = if is_below {
-            (target >> switch.shift) as u32 & ((1 << self.bits) - 1)
-        } else {
-            let up = u32::from(switch.up);
-            u32::from(switch.children) + if up == 1 { 0 } else { draw(up) }
-        };
+        let way = self.way(switch, target, draw);
         let output =
             if self.ports.is_empty() { way as u8 } else { self.ports[(switch.ports + way) as usize] };
         Step { output, half: ALL, memory: 0 }
