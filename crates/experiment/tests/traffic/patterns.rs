@@ -1,4 +1,5 @@
-//! Patterns on a background in which some are silent, one that routing makes or breaks, and classes that may stand in each other's way.
+//! Patterns on a background in which some are silent, one that routing makes or breaks, and classes that may stand in each
+//! other's way.
 
 use stratasim_experiment::traffic::statistics;
 

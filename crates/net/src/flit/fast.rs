@@ -52,7 +52,7 @@ pub struct Fast {
     shape: Shape,
 }
 
-/// Ports and virtual channels, rounded up: one compiled kernel for each; of the usual sizes, one for buffers of any depth, too.
+/// Ports and virtual channels, rounded up: one compiled kernel for each; of the usual sizes, one for deeper buffers, too.
 enum Shape {
     P8V4(Vec<Part<8, 4, 32, Shallow<u32>>>),
     P8V4Deep(Vec<Part<8, 4, 32, u32>>),

@@ -74,7 +74,11 @@ pub(super) trait Mask: Copy + Debug + Default + PartialEq + Send + Sync + 'stati
     fn rest(self) -> Self;
     /// Its first member behind `index`, going round; it has one.
     fn first_behind(self, index: usize) -> usize;
-    /// `width` bits from `index` on, a multiple of it.
+}
+
+/// A set in one word.
+pub(super) trait Single: Mask {
+    /// `width` bits from `index` on.
     fn part(self, index: usize, width: usize) -> u32;
 }
 
@@ -115,6 +119,9 @@ macro_rules! mask {
                 let after = self & (<$word>::MAX << index << 1);
                 if after == 0 { self } else { after }.first()
             }
+        }
+
+        impl Single for $word {
             #[inline(always)]
             fn part(self, index: usize, width: usize) -> u32 {
                 (self >> index) as u32 & ((1_u64 << width) - 1) as u32
@@ -226,11 +233,6 @@ where
         }
         after.first()
     }
-
-    #[inline(always)]
-    fn part(self, index: usize, width: usize) -> u32 {
-        (self.word(index) >> (index % 64)) as u32 & ((1_u64 << width) - 1) as u32
-    }
 }
 
 /// The same for routers with so small buffers that places of a block are numbers of two bytes.
@@ -276,11 +278,6 @@ impl<M: Mask> Mask for Shallow<M> {
     fn first_behind(self, index: usize) -> usize {
         self.0.first_behind(index)
     }
-
-    #[inline(always)]
-    fn part(self, index: usize, width: usize) -> u32 {
-        self.0.part(index, width)
-    }
 }
 
 #[cfg(test)]
@@ -313,10 +310,6 @@ mod tests {
                 assert_eq!(set.has(index), members.contains(&index));
                 let next = members.iter().find(|&&member| member > index);
                 assert_eq!(set.first_behind(index), *next.unwrap_or(&members[0]));
-            }
-            for index in (0..most).step_by(4) {
-                let part = (0..4).filter(|bit| members.contains(&(index + bit)));
-                assert_eq!(set.part(index, 4), part.map(|bit| 1 << bit).sum::<u32>());
             }
             let mut all = Vec::new();
             while !set.is_empty() {

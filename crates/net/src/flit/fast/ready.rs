@@ -6,7 +6,7 @@
 use std::fmt::Debug;
 use std::hint::select_unpredictable as select;
 
-use super::mask::{Count, Mask};
+use super::mask::{Count, Single};
 use super::router::Out;
 
 /// Of an output port: who is ready to send by it. Each of those has a virtual channel of the port with a credit.
@@ -35,7 +35,7 @@ pub(super) trait Ready: Copy + Debug + Default + PartialEq + Send + Sync + 'stat
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Channels<M>(M);
 
-impl<M: Mask> Ready for Channels<M> {
+impl<M: Single> Ready for Channels<M> {
     #[inline(always)]
     fn insert_if(&mut self, input: usize, _: usize, may: bool) {
         self.0.insert_if(input, may);

@@ -3,6 +3,7 @@
 use stratasim_core::BuildError;
 use stratasim_topo::geometry::Geometry;
 
+use super::Surroundings;
 use super::places::Destinations;
 use super::toward::neighbours;
 use crate::flit::fabric::from_topology::Wiring;
@@ -136,6 +137,14 @@ impl DragonflyMap {
     pub(crate) fn toward(&self, router: u32, group: u32) -> &[u16] {
         let entry = router as usize * self.groups as usize + group as usize;
         &self.ports[self.start[entry] as usize..self.start[entry + 1] as usize]
+    }
+
+    /// One of those ports.
+    #[inline]
+    pub(crate) fn draw_toward(&self, router: u32, group: u32, surroundings: &mut dyn Surroundings) -> u16 {
+        let ports = self.toward(router, group);
+        let index = if ports.len() == 1 { 0 } else { surroundings.draw(ports.len() as u32) };
+        ports[index as usize]
     }
 
     /// Whether `router` has a cable to `group` itself.

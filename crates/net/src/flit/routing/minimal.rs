@@ -55,9 +55,7 @@ impl FlitRouting for DragonflyMinimal {
             // the second half also where the packet never was in another group: as good, and one rule
             any(map.within(place.router, target), part(head.range, 2, 1))
         } else {
-            let ports = map.toward(place.router, group);
-            let port = if ports.len() == 1 { 0 } else { surroundings.draw(ports.len() as u32) };
-            any(ports[port as usize], part(head.range, 2, 0))
+            any(map.draw_toward(place.router, group, surroundings), part(head.range, 2, 0))
         }
     }
 

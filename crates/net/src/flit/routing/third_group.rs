@@ -36,13 +36,6 @@ impl ThirdGroup {
         Ok(Self { map, threshold })
     }
 
-    /// One of the ports to another group.
-    fn port(&self, router: u32, group: u32, surroundings: &mut dyn Surroundings) -> u16 {
-        let ports = self.map.toward(router, group);
-        let index = if ports.len() == 1 { 0 } else { surroundings.draw(ports.len() as u32) };
-        ports[index as usize]
-    }
-
     /// The group to go by, if any, and the port toward it or toward the target's group: the one whose queue was looked at.
     fn decide(
         &self,
@@ -60,8 +53,9 @@ impl ThirdGroup {
         for taken in [own.min(group), own.max(group)] {
             between += u32::from(between >= taken);
         }
-        let direct = self.threshold.map(|threshold| (threshold, self.port(router, group, surroundings)));
-        let by = self.port(router, between, surroundings);
+        let direct =
+            self.threshold.map(|threshold| (threshold, map.draw_toward(router, group, surroundings)));
+        let by = map.draw_toward(router, between, surroundings);
         let Some((threshold, direct)) = direct else { return (Some(between), Some(by)) };
         let local = |to: u32| 1 + u32::from(!map.is_gateway(router, to));
         let better = detour_is_better(
@@ -100,7 +94,7 @@ impl FlitRouting for ThirdGroup {
         if own == group {
             any(map.within(place.router, target), part(head.range, 3, 2))
         } else {
-            let port = first_port.unwrap_or_else(|| self.port(place.router, group, surroundings));
+            let port = first_port.unwrap_or_else(|| map.draw_toward(place.router, group, surroundings));
             any(port, part(head.range, 3, (head.memory & 1) as u8))
         }
     }

@@ -117,13 +117,7 @@ impl Tree {
         };
         Some(out.without_tables())
     }
-}
 
-/// A tree whose ways and terminals are their own numbers: nothing to look up.
-#[derive(Debug, Clone, Copy)]
-pub struct Plain<'a>(&'a Tree);
-
-impl Tree {
     /// The same without tables, where there are none.
     pub fn plain(&self) -> Option<Plain<'_>> {
         (self.ports.is_empty() && self.targets.is_empty()).then_some(Plain(self))
@@ -142,6 +136,10 @@ impl Tree {
         }
     }
 }
+
+/// A tree whose ways and terminals are their own numbers: nothing to look up.
+#[derive(Debug, Clone, Copy)]
+pub struct Plain<'a>(&'a Tree);
 
 impl Steps for Plain<'_> {
     const DRAWS: bool = true;
